@@ -1,0 +1,47 @@
+// Package plan is what the host tells the guest to run, and what the guest says back.
+// Host and guest are built from the same commit, so neither side is versioned.
+package plan
+
+import "temper.dev/temper/internal/bench"
+
+// Scenarios that the lab runs.
+const (
+	Chain     = "chain"
+	Memcached = "memcached"
+)
+
+// Plan is one boot of the lab: a ladder under each arm, in order.
+type Plan struct {
+	Scenario string   `json:"scenario"`
+	Arms     []string `json:"arms"`  // in the order to run, already shuffled by the seed
+	Steps    []int    `json:"steps"` // background spinners, in the order to run
+	Seed     int64    `json:"seed"`
+	CPUs     int      `json:"cpus"`            // application CPUs: 0..CPUs-1; the load generator has CPU number CPUs
+	Seconds  float64  `json:"seconds"`         // guest seconds of a window
+	WarmUp   float64  `json:"warm_up_seconds"` // guest seconds of load before the first window, thrown away
+	Load     float64  `json:"load"`            // memcached: fraction of measured saturation; chain: 0 (its rate is fixed per CPU)
+	Bursty   bool     `json:"bursty"`          // the service idles 60 % of each 100 ms
+	Quantum  int      `json:"quantum_us"`      // longest turn of one virtual CPU
+}
+
+// Event is one line from the guest on its data port, as JSON. Exactly one field besides Kind is set.
+type Event struct {
+	Kind   string  `json:"kind"` // "ready", "window", "done", "error", "log"
+	Ready  *Ready  `json:"ready,omitempty"`
+	Window *Window `json:"window,omitempty"`
+	Text   string  `json:"text,omitempty"` // of "error" and "log"
+}
+
+// Ready follows the warm-up.
+type Ready struct {
+	Kernel        string  `json:"kernel"`         // uname -r
+	SaturationRPS float64 `json:"saturation_rps"` // memcached; 0 for chain
+	RateRPS       float64 `json:"rate_rps"`       // requests a guest second that will be offered
+}
+
+// Window is one measured step of one arm.
+type Window struct {
+	Arm     string     `json:"arm"`
+	Preempt string     `json:"preempt"`
+	Step    bench.Step `json:"step"`
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the scheduler in the kernel, its loader and Go share: enums, structs,
+ * static asserts, nothing else. internal/enforce/intf_test.go compares every
+ * value and size below with its Go twin.
+ */
+#ifndef TEMPER_INTF_H
+#define TEMPER_INTF_H
+
+#define TEMPER_OPS_NAME "temper"
+#define TEMPER_ABI 1 /* raised whenever a struct below changes its layout */
+
+enum temper_tier {
+	TIER_SYSTEM = 0, /* kernel threads, kubelet, runtime: first, within a share */
+	TIER_CRITICAL = 1,
+	TIER_STANDARD = 2,
+	TIER_BACKGROUND = 3, /* only in gaps */
+	NR_TIERS = 4,
+};
+
+/* Power-of-two microsecond buckets: [0] is < 1 us, [i] is < 2^i us, the last is all above. */
+#define TEMPER_HIST_BUCKETS 28
+
+struct temper_hist {
+	unsigned long long bucket[TEMPER_HIST_BUCKETS];
+};
+
+struct temper_tier_stats {
+	unsigned long long run_ns;	 /* CPU time used */
+	unsigned long long enqueued;	 /* times a task was queued behind another */
+	unsigned long long placed_idle;	 /* times a task was placed on an idle CPU at once */
+	unsigned long long preempted;	 /* times a running task was interrupted for a higher tier */
+	unsigned long long parole;	 /* runs granted out of order so that nothing starves */
+	unsigned long long max_wait_ns;	 /* longest wait from runnable to running */
+	struct temper_hist wait;	 /* wait from runnable to running */
+};
+
+/* Map "stats": per-CPU array with one entry. */
+struct temper_stats {
+	struct temper_tier_stats tier[NR_TIERS];
+	struct temper_hist gap;		 /* time that background ran on after a higher task claimed its CPU */
+	unsigned long long gap_kicks;	 /* CPUs claimed from background */
+	unsigned long long rechecks;	 /* exit checks that lost the race with an entry check and were repeated */
+	unsigned long long system_over;	 /* times that system tasks had used up their guaranteed share */
+};
+
+/* Map "control": array with one entry, written from user space. */
+struct temper_control {
+	unsigned long long tier_gen;	 /* raise by one after any change of map "tiers" */
+	unsigned long long heartbeat_ns; /* CLOCK_MONOTONIC of the last sign of life */
+};
+
+/* Map "info": array with one entry, written once by the loader before it attaches. */
+struct temper_info {
+	unsigned int abi;
+	unsigned int nr_cpus;
+	unsigned int heartbeat_timeout_ms; /* 0: an orphan stays */
+	unsigned int system_share_pct;
+	unsigned int limits_ignored;	   /* attached despite finite cpu.max */
+	unsigned int loader_pid;
+	unsigned char bpf_sha256[32];	   /* of the BPF object as embedded in the loader */
+};
+
+/* Map "exit_info": array with one entry, written by ops.exit with the kernel's own words. */
+struct temper_exit_info {
+	int kind;			   /* enum scx_exit_kind; 0: still running */
+	unsigned int pad;
+	long long exit_code;
+	char reason[128];
+	char msg[512];
+};
+
+/* Process exit status, the same for scx_temper and temper. */
+enum temper_status {
+	TEMPER_OK = 0,
+	TEMPER_FAILED = 1,	      /* anything without a status of its own */
+	TEMPER_USAGE = 2,
+	TEMPER_NOT_ROOT = 3,
+	TEMPER_NO_SCHED_EXT = 4,
+	TEMPER_BAD_BTF = 5,	      /* kernel type data missing or without what we need */
+	TEMPER_OTHER_SCHEDULER = 6,   /* another sched_ext scheduler is attached */
+	TEMPER_LIMITS_PRESENT = 7,    /* finite cpu.max somewhere, and no --ignore-limits */
+	TEMPER_LOAD_FAILED = 8,	      /* the kernel refused the programs or the attach */
+	TEMPER_CONFIG = 9,
+	TEMPER_NO_CGROUP = 10,	      /* no cgroup v2, or no cpu controller */
+	TEMPER_EJECTED = 11,	      /* was attached, and the kernel threw it out */
+	TEMPER_NO_DISK = 12,
+	TEMPER_NO_NETWORK = 13,
+	TEMPER_EXIT_HOTPLUG = 14,     /* CPUs came or went: start again */
+	TEMPER_INTERRUPTED = 130,
+};
+
+_Static_assert(sizeof(struct temper_hist) == 8 * TEMPER_HIST_BUCKETS, "hist");
+_Static_assert(sizeof(struct temper_tier_stats) == 48 + sizeof(struct temper_hist), "tier_stats");
+_Static_assert(sizeof(struct temper_info) == 56, "info");
+_Static_assert(sizeof(struct temper_exit_info) == 656, "exit_info");
+
+#endif
