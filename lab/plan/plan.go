@@ -24,7 +24,13 @@ type Plan struct {
 	Quantum  int      `json:"quantum_us"`      // longest turn of one virtual CPU
 }
 
-// Event is one line from the guest on its data port, as JSON. Exactly one field besides Kind is set.
+// Command is one command to run in the guest, instead of a ladder.
+type Command struct {
+	Argv []string `json:"argv"`
+	Env  []string `json:"env"` // added to the guest's own
+}
+
+// Event is one line from the guest on its data port, as JSON. Which field is set follows from Kind.
 type Event struct {
 	Kind   string  `json:"kind"` // "ready", "window", "done", "error", "log"
 	Ready  *Ready  `json:"ready,omitempty"`

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+var mounts = []struct{ fs, at, options string }{
+	{"proc", "/proc", ""},
+	{"sysfs", "/sys", ""},
+	{"devtmpfs", "/dev", ""},
+	{"tmpfs", "/run", ""},
+	{"tmpfs", "/tmp", ""},
+	{"cgroup2", "/sys/fs/cgroup", ""},
+	{"bpf", "/sys/fs/bpf", ""},
+	{"debugfs", "/sys/kernel/debug", ""},
+	{"tracefs", "/sys/kernel/tracing", ""},
+}
+
+func mountAll() error {
+	for _, m := range mounts {
+		if err := os.MkdirAll(m.at, 0o755); err != nil {
+			return err
+		}
+		if err := unix.Mount(m.fs, m.at, m.fs, 0, m.options); err != nil {
+			return fmt.Errorf("mount %s at %s: %w", m.fs, m.at, err)
+		}
+	}
+	if err := os.Setenv("PATH", "/bin:/usr/bin:/usr/sbin"); err != nil {
+		return err
+	}
+	if err := os.MkdirAll("/run/lab", 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile("/sys/fs/cgroup/cgroup.subtree_control", []byte("+cpu"), 0); err != nil {
+		return err
+	}
+	return raiseLoopback()
+}
+
+func raiseLoopback() error {
+	s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(s)
+	lo, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	lo.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	if err := unix.IoctlIfreq(s, unix.SIOCSIFFLAGS, lo); err != nil {
+		return fmt.Errorf("raise lo: %w", err)
+	}
+	return nil
+}

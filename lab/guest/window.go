@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"temper.dev/temper/internal/bench"
+	"temper.dev/temper/lab/plan"
+)
+
+const latencyFile = "/run/lab/latency"
+
+// settle is the load, in guest seconds, that each window's generator sends before it measures.
+const settle = 0.3
+
+func (l *ladder) runWindow(ctx context.Context, arm plan.Arm, background int) (*plan.Window, error) {
+	stop, err := l.startSpinners(background)
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
+	before, err := readAttachment()
+	if err != nil {
+		return nil, err
+	}
+	figures, err := l.service.load(ctx, l, settle, l.Seconds, l.Seed*1000+int64(background))
+	if err != nil {
+		return nil, err
+	}
+	after, err := readAttachment()
+	if err != nil {
+		return nil, err
+	}
+	step, err := l.measure(figures)
+	if err != nil {
+		return nil, err
+	}
+	step.Background = background
+	step.Scheduler = after.ops
+	step.InvalidReason = invalidReason(arm, before, after, step)
+	step.Valid = step.InvalidReason == ""
+	return &plan.Window{Arm: arm.Name, Preempt: arm.Preempt, Step: *step}, nil
+}
+
+func invalidReason(arm plan.Arm, before, after attachment, step *bench.Step) string {
+	want := ""
+	if arm.Temper {
+		want = "temper"
+	}
+	switch {
+	case before.ops != want || after.ops != want:
+		return fmt.Sprintf("scheduler was %q at the start and %q at the end, not %q", before.ops, after.ops, want)
+	case before.seq != after.seq:
+		return fmt.Sprintf("the scheduler was attached again in the window (enable_seq %s, then %s)", before.seq, after.seq)
+	case step.Requests == 0:
+		return "no request was answered"
+	case step.Unanswered*100 > step.Requests:
+		return fmt.Sprintf("%d requests of %d were not answered within half a second of the window's end", step.Unanswered, step.Requests+step.Unanswered)
+	}
+	return ""
+}
+
+// startSpinners starts n background spinners in their cgroup, and returns how to end them.
+func (l *ladder) startSpinners(n int) (stop func(), err error) {
+	var spinners []*exec.Cmd
+	stop = func() {
+		for _, s := range spinners {
+			_ = s.Process.Kill()
+			_ = s.Wait()
+		}
+	}
+	dir, err := os.Open(cgroupRoot + "background")
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	for i := range n {
+		s := exec.Command("spin", strconv.Itoa(i), strconv.Itoa(l.CPUs))
+		s.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())}
+		s.Stderr = os.Stderr
+		if err := s.Start(); err != nil {
+			stop()
+			return nil, err
+		}
+		spinners = append(spinners, s)
+	}
+	return stop, nil
+}
+
+// attachment is what /sys/kernel/sched_ext says of the scheduler.
+type attachment struct{ ops, seq string }
+
+func readAttachment() (attachment, error) {
+	const dir = "/sys/kernel/sched_ext/"
+	seq, err := os.ReadFile(dir + "enable_seq")
+	if err != nil {
+		return attachment{}, err
+	}
+	a := attachment{seq: strings.TrimSpace(string(seq))}
+	ops, err := os.ReadFile(dir + "root/ops")
+	if err != nil && !os.IsNotExist(err) { // without a scheduler there is no root
+		return attachment{}, err
+	}
+	a.ops, _, _ = strings.Cut(strings.TrimSpace(string(ops)), "_")
+	return a, nil
+}
+
+// measure turns a generator's figures and latencies into a step.
+func (l *ladder) measure(figures map[string]float64) (*bench.Step, error) {
+	raw, err := os.ReadFile(latencyFile)
+	if err != nil {
+		return nil, err
+	}
+	h := hdrhistogram.New(1000, 60_000_000_000, 3)
+	step := &bench.Step{}
+	for ; len(raw) >= 8; raw = raw[8:] {
+		ns := binary.LittleEndian.Uint64(raw)
+		if ns == 0 {
+			step.Unanswered++
+			continue
+		}
+		if err := h.RecordValue(int64(ns)); err != nil {
+			return nil, fmt.Errorf("latency of %d ns: %w", ns, err)
+		}
+	}
+	ms := func(quantile float64) float64 { return float64(h.ValueAtQuantile(quantile)) / 1e6 }
+	step.Requests = int(h.TotalCount())
+	step.P50, step.P90, step.P99, step.P999 = ms(50), ms(90), ms(99), ms(99.9)
+	step.Max, step.Mean = float64(h.Max())/1e6, h.Mean()/1e6
+	encoded, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+	if err != nil {
+		return nil, err
+	}
+	step.Histogram = string(encoded)
+	usec := figures["elapsed_ns"] / 1000
+	step.BackgroundWork = uint64(figures["work"])
+	step.BackgroundCores = figures["background_usec"] / usec
+	step.ServiceCores = figures["service_usec"] / usec
+	step.IdleCores = max(0, float64(l.CPUs)-step.BackgroundCores-step.ServiceCores)
+	return step, nil
+}
