@@ -13,8 +13,9 @@ type Record struct {
 	Bursty        bool    `json:"bursty,omitempty"`
 	Kernel        string  `json:"kernel"` // uname -r
 	Seed          int64   `json:"seed"`
-	CPUs          int     `json:"cpus"`    // application CPUs; the load generator has its own
-	Seconds       float64 `json:"seconds"` // length of a window, guest time
+	CPUs          int     `json:"cpus"`                      // application CPUs; the load generator has its own
+	Seconds       float64 `json:"seconds"`                   // length of a window, guest time
+	WarmUp        float64 `json:"warm_up_seconds,omitempty"` // load before the first window, thrown away
 	SaturationRPS float64 `json:"saturation_rps,omitempty"`
 	RateRPS       float64 `json:"rate_rps"`
 	Machine       Machine `json:"machine"`
@@ -28,6 +29,9 @@ type Machine struct {
 	MIPSPerCPU float64 `json:"mips_per_cpu,omitempty"` // lab: million instructions a guest second and CPU
 	QuantumUS  int     `json:"quantum_us,omitempty"`   // lab: longest turn of a virtual CPU
 	Emulator   string  `json:"emulator,omitempty"`     // lab: version
+	// PreemptionMS is what one interruption of background work by the service costs the service, in ms, measured
+	// before the ladder; 0 where it was not measured.
+	PreemptionMS float64 `json:"preemption_ms,omitempty"`
 }
 
 // Hashes are SHA-256, in hex, of what the figures depend on.

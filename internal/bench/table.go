@@ -1,0 +1,131 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+)
+
+// TableOption changes how a table is written.
+type TableOption func(*tableOptions)
+
+type tableOptions struct{ colour bool }
+
+// Colour marks, for a terminal, the smallest p99 of each step in green and invalid windows in red.
+func Colour() TableOption { return func(o *tableOptions) { o.colour = true } }
+
+const (
+	red   = "\x1b[31m"
+	green = "\x1b[32m"
+	plain = "\x1b[0m"
+)
+
+// WriteTable writes one record as a table for a person.
+func WriteTable(w io.Writer, r Record, options ...TableOption) error {
+	p, err := Pool([]Record{r})
+	if err != nil {
+		return err
+	}
+	return p.WriteTable(w, options...)
+}
+
+// WriteTable writes the pool as a table for a person: a row for each arm and step, invalid windows marked.
+func (p *Pooled) WriteTable(w io.Writer, options ...TableOption) error {
+	var o tableOptions
+	for _, option := range options {
+		option(&o)
+	}
+	rows := p.rows()
+	g := grid{}
+	for _, line := range tableHeader {
+		g.add(line...)
+	}
+	for _, r := range rows {
+		g.add(p.rowText(r)...)
+	}
+	if o.colour {
+		g.style = func(row, column int, padded string) string {
+			if i := row - len(tableHeader); i >= 0 && column == p99Column && p.leads(rows[i].cell) {
+				return green + padded + plain
+			}
+			return padded
+		}
+	}
+	var b strings.Builder
+	fmt.Fprintln(&b, p.headline())
+	for i, line := range g.lines() {
+		fmt.Fprintln(&b, line)
+		if row := i - len(tableHeader); row >= 0 {
+			writeInvalid(&b, rows[row].cell, o.colour)
+		}
+	}
+	fmt.Fprintln(&b, tableLegend)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+type tableRow struct {
+	arm  *PoolArm
+	cell *Cell
+}
+
+func (p *Pooled) rows() []tableRow {
+	var rows []tableRow
+	for i := range p.Arms {
+		for j := range p.Arms[i].Cells {
+			rows = append(rows, tableRow{&p.Arms[i], &p.Arms[i].Cells[j]})
+		}
+	}
+	return rows
+}
+
+var tableHeader = [][]string{
+	{"", "", "p50", "over", "over", "p90", "over", "over", "p99", "over", "over", "work/", "work", "idle"},
+	{"arm (preempt)", "bg", "ms", "alone", "floor", "ms", "alone", "floor", "ms", "alone", "floor", "most", "cores", "cores"},
+}
+
+// p99Column is where tableHeader has p99.
+const p99Column = 8
+
+const tableLegend = `bg: background spinners. alone: the same arm at 0 spinners. floor: the smaller figure at 0 spinners of Temper's
+and the best stock arm's. work/most: background iterations, over the arm that did most at this step.
+[low, high]: 95 % interval, bootstrap over seeds.`
+
+func (p *Pooled) rowText(r tableRow) []string {
+	row := []string{fmt.Sprintf("%s (%s)", r.arm.Label, r.arm.Preempt), r.cell.Label()}
+	shown := r.cell.shown()
+	for _, name := range []Figure{P50, P90, P99} {
+		toFloor := formatValue(p.OverFloor(r.cell, name))
+		if name == P99 {
+			toFloor = FormatRatio(p.OverFloor(r.cell, name))
+		}
+		row = append(row, FormatMS(shown.At(name)), formatValue(p.OverAlone(r.arm, r.cell, name)), toFloor)
+	}
+	return append(row, formatValue(p.WorkShare(r.cell)), fmt.Sprintf("%.2f", shown.BackgroundCores), fmt.Sprintf("%.2f", shown.IdleCores))
+}
+
+// shown are the figures to print: the pooled ones or, where no window counts, the first window's, which is marked.
+func (c *Cell) shown() Figures {
+	if c.Figures != nil {
+		return *c.Figures
+	}
+	return figuresOf(c.Windows[0].Step)
+}
+
+// leads says whether no arm has a smaller p99 at the cell's step.
+func (p *Pooled) leads(c *Cell) bool {
+	best := p.pick(anyArm, c.Background, c.Visit, P99, smaller)(-1)
+	return c.Figures != nil && !math.IsNaN(best) && c.Figures.P99 == best
+}
+
+func writeInvalid(b *strings.Builder, c *Cell, colour bool) {
+	text := c.InvalidText()
+	if text == "" {
+		return
+	}
+	if colour {
+		text = red + text + plain
+	}
+	fmt.Fprintln(b, "  !", text)
+}

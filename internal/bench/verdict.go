@@ -1,0 +1,166 @@
+package bench
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// level is how close two arms' worst figures must be for neither to be called better.
+const level = 1.02
+
+// standing is what an arm is worth in one sentence.
+type standing struct {
+	label string
+	tail  float64 // worst p99 over the floor
+	work  float64 // least background work over the most, over the loaded steps; NaN without one
+}
+
+// standings are the arms that have a valid window at every step.
+func (p *Pooled) standings() []standing {
+	var out []standing
+	for i := range p.Arms {
+		a := &p.Arms[i]
+		s := standing{a.Label, math.NaN(), math.NaN()}
+		complete := true
+		for j := range a.Cells {
+			c := &a.Cells[j]
+			tail := p.OverFloor(c, P99)
+			if tail == nil {
+				complete = false
+				continue
+			}
+			s.tail = larger(s.tail, tail.Value)
+			if share := p.WorkShare(c); share != nil && c.Background > 0 {
+				s.work = smaller(s.work, share.Value)
+			}
+		}
+		if complete {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// Verdict says in a sentence what the pools show: which arm is best, where stock is good enough, which bars fail.
+func Verdict(pools []*Pooled, results []BarResult) string {
+	var parts []string
+	for _, p := range pools {
+		parts = append(parts, p.verdict(results))
+	}
+	if len(parts) == 0 {
+		return "Nothing was measured."
+	}
+	return strings.Join(append(parts, barsVerdict(results)), "; ") + "."
+}
+
+func (p *Pooled) verdict(results []BarResult) string {
+	all := p.standings()
+	if len(all) == 0 {
+		return p.Plan() + ": no arm has a valid window at every step, so none can be called best"
+	}
+	parts := []string{p.Plan() + ": " + tailVerdict(all)}
+	if work := workVerdict(all); work != "" {
+		parts = append(parts, work)
+	}
+	return strings.Join(append(parts, p.stockVerdict()), ", ")
+}
+
+func tailVerdict(all []standing) string {
+	best := math.NaN()
+	for _, s := range all {
+		best = smaller(best, s.tail)
+	}
+	var names, others []string
+	for _, s := range all {
+		if s.tail <= best*level {
+			names = append(names, s.label)
+		} else {
+			others = append(others, fmt.Sprintf("%s %.2f", s.label, s.tail))
+		}
+	}
+	text := fmt.Sprintf("%s %s p99 lowest under load (at most %.2f times the floor", list(names), verb(names, "keeps", "keep"), best)
+	if len(others) > 0 {
+		text += "; " + list(others)
+	}
+	return text + ")"
+}
+
+func workVerdict(all []standing) string {
+	most := math.NaN()
+	for _, s := range all {
+		most = larger(most, s.work)
+	}
+	if math.IsNaN(most) {
+		return ""
+	}
+	var names []string
+	for _, s := range all {
+		if s.work*level >= most {
+			names = append(names, s.label)
+		}
+	}
+	return fmt.Sprintf("%s %s most background work at the worst step (%.2f of the most)", list(names), verb(names, "gets", "get"), most)
+}
+
+func verb(names []string, one, many string) string {
+	if len(names) == 1 {
+		return one
+	}
+	return many
+}
+
+// stockVerdict names the loaded steps at which one stock arm keeps the bars on p99 over the floor and on work.
+func (p *Pooled) stockVerdict() string {
+	byArm := map[string][]string{}
+	for i := range p.Arms {
+		a := &p.Arms[i]
+		for j := range a.Cells {
+			if c := &a.Cells[j]; IsStock(a.Label) && c.Background > 0 && p.goodEnough(c) {
+				byArm[a.Label] = append(byArm[a.Label], c.Label())
+			}
+		}
+	}
+	var parts []string
+	for i := range p.Arms {
+		if steps := byArm[p.Arms[i].Label]; len(steps) > 0 {
+			parts = append(parts, fmt.Sprintf("%s at %s", p.Arms[i].Label, list(steps)))
+		}
+	}
+	if len(parts) == 0 {
+		return "and stock is not good enough at any loaded step"
+	}
+	return "and stock is good enough with " + strings.Join(parts, ", ") + " spinners"
+}
+
+// goodEnough holds a cell of any arm against the bars over the floor on p99 and on background work.
+func (p *Pooled) goodEnough(c *Cell) bool {
+	for _, b := range Bars {
+		if !b.appliesTo(p.Conditions.Scenario) || b.Over == OverStock || b.Figure == P50 {
+			continue
+		}
+		reference, _ := p.reference(b, c)
+		r := p.ratio(c.of(b.Figure), reference)
+		if r == nil || !b.holds(r.Value, b.limitFor(p)) {
+			return false
+		}
+	}
+	return true
+}
+
+func barsVerdict(results []BarResult) string {
+	if len(results) == 0 {
+		return "Temper did not run, so no bar was checked"
+	}
+	failed := Failed(results)
+	if len(failed) == 0 {
+		return fmt.Sprintf("Temper passes all %d checks of the bars", len(results))
+	}
+	var names []string
+	for _, s := range Summarise(results) {
+		if s.Failed > 0 {
+			names = append(names, fmt.Sprintf("%s for %s in %s (%s)", s.Worst.Bar, s.Worst.Arm, s.Worst.Plan, s.Worst.Where()))
+		}
+	}
+	return fmt.Sprintf("Temper fails %d of %d checks of the bars: %s", len(failed), len(results), strings.Join(names, ", "))
+}
