@@ -1,0 +1,118 @@
+package cgroup
+
+import (
+	"os"
+	"reflect"
+	"testing"
+
+	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/fixture"
+	"temper.dev/temper/internal/host"
+)
+
+func TestAncestors(t *testing.T) {
+	for cg, want := range map[string][]string{
+		"/a":     {"/"},
+		"/a/b/c": {"/", "/a", "/a/b"},
+	} {
+		if got := Ancestors(cg); !reflect.DeepEqual(got, want) {
+			t.Errorf("Ancestors(%q) = %q, want %q", cg, got, want)
+		}
+	}
+}
+
+func TestIDIsOfTheDirectory(t *testing.T) {
+	root := fixture.Tree(t, "/a", "/b")
+	a, err := ID(root, "/a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := ID(root, "/b")
+	if err != nil || a == b || a == 0 {
+		t.Errorf("ids %d and %d, %v", a, b, err)
+	}
+	if _, err := ID(root, "/c"); !os.IsNotExist(err) {
+		t.Errorf("missing cgroup: %v", err)
+	}
+	if _, err := ID(root, "/a/cpu.max"); err == nil {
+		t.Error("a file passes for a cgroup")
+	}
+}
+
+func TestEnableCPUWritesOnlyWhatIsOff(t *testing.T) {
+	root := fixture.Tree(t, "/a", "/a/b")
+	fixture.Write(t, root, "/sys/fs/cgroup/a/cgroup.subtree_control", "memory cpuset\n")
+	written, err := EnableCPU(root, "/a/b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{root.Cgroup("/a/cgroup.subtree_control")}; !reflect.DeepEqual(written, want) {
+		t.Errorf("wrote %q, want %q", written, want)
+	}
+	if got := fixture.Read(t, root, "/sys/fs/cgroup/a/cgroup.subtree_control"); got != "+cpu" {
+		t.Errorf("subtree_control got %q", got)
+	}
+	if got := fixture.Read(t, root, "/sys/fs/cgroup/a/b/cgroup.subtree_control"); got != "cpu" {
+		t.Errorf("the cgroup's own subtree_control was touched: %q", got)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	if err := Check(fixture.Tree(t)); err != nil {
+		t.Error(err)
+	}
+	none := fixture.Node(t, nil)
+	noCPU := fixture.Node(t, fixture.Files{"/sys/fs/cgroup/cgroup.controllers": "cpuset memory\n"})
+	for _, root := range []host.Root{none, noCPU} {
+		if err := Check(root); exit.StatusOf(err) != exit.NoCgroup {
+			t.Errorf("%s: %v", root, err)
+		}
+	}
+}
+
+func TestLimits(t *testing.T) {
+	root := fixture.Tree(t, "/a", "/a/b", "/c")
+	fixture.Write(t, root, "/sys/fs/cgroup/a/b/cpu.max", "50000 100000\n")
+	got, err := Limits(root)
+	if want := []Limit{{"/a/b", "50000 100000"}}; err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, %v, want %v", got, err, want)
+	}
+}
+
+func TestFind(t *testing.T) {
+	root := fixture.Tree(t, "/a", "/a/x.service", "/x.service")
+	got, err := Find(root, "x.service")
+	if want := []string{"/a/x.service", "/x.service"}; err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, %v, want %v", got, err, want)
+	}
+}
+
+// TestWatcher waits for a cgroup two levels below what exists.
+func TestWatcher(t *testing.T) {
+	root := fixture.Tree(t, "/a")
+	w, err := NewWatcher(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	follow := func() {
+		if err := w.Follow([]string{"/a/b/c"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change := func(what func(string, os.FileMode) error, cg string) {
+		t.Helper()
+		if err := what(root.Cgroup(cg), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		<-w.Changed()
+		follow()
+	}
+	remove := func(dir string, _ os.FileMode) error { return os.Remove(dir) }
+	follow()
+	change(os.Mkdir, "/a/b")
+	change(os.Mkdir, "/a/b/c")
+	change(remove, "/a/b/c")
+	change(remove, "/a/b")
+	change(os.Mkdir, "/a/b")
+}

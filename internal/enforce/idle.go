@@ -1,0 +1,151 @@
+package enforce
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"sort"
+
+	"temper.dev/temper/internal/cgroup"
+	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/host"
+)
+
+// Idle is the second rung: background cgroups have cpu.idle=1, no other file is touched.
+// The kernel forgets cpu.weight while cpu.idle is 1, so Idle remembers it, in a file,
+// so that an agent that starts after a crash can still give it back.
+type Idle struct {
+	root  host.Root
+	saved map[string]saved // by cgroup
+}
+
+type saved struct {
+	ID     uint64 `json:"id"` // a cgroup made anew under the same name is another
+	Weight string `json:"cpu.weight"`
+}
+
+const idleFile = "idle.json"
+
+// OpenIdle takes over what an earlier agent has set.
+func OpenIdle(root host.Root) (*Idle, error) {
+	i := &Idle{root: root, saved: map[string]saved{}}
+	data, err := os.ReadFile(root.Run(idleFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return i, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(data, &i.saved); err != nil {
+		return nil, exit.New(exit.Failed, "set cpu.idle and cpu.weight of background cgroups by hand and remove the file",
+			"%s: %w", root.Run(idleFile), err)
+	}
+	return i, nil
+}
+
+// Set makes exactly cgs idle: those that are not among them any more get their weight back.
+// It goes on after a failure and returns all of them.
+func (i *Idle) Set(cgs []string) error {
+	var errs []error
+	want := map[string]bool{}
+	for _, cg := range cgs {
+		want[cg] = true
+		if err := i.set(cg); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, fmt.Errorf("cpu.idle of %s: %w", cg, err))
+		}
+	}
+	for _, cg := range i.Cgroups() {
+		if want[cg] {
+			continue
+		}
+		if err := i.restore(cg); err != nil {
+			errs = append(errs, fmt.Errorf("cannot give %s its cpu.weight back: %w", cg, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Restore gives every cgroup its weight back.
+func (i *Idle) Restore() error { return i.Set(nil) }
+
+// Clear ends cpu.idle of commands that temper run has started without a scheduler. Whoever set it
+// remembered no weight, so they have the kernel's default.
+func (i *Idle) Clear(cgs []string) error {
+	var errs []error
+	for _, cg := range cgs {
+		if now, err := host.Read(i.file(cg, "cpu.idle")); err == nil && now == "1" {
+			errs = append(errs, write(i.file(cg, "cpu.idle"), "0"))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Cgroups lists the cgroups that this rung has changed.
+func (i *Idle) Cgroups() []string {
+	list := make([]string, 0, len(i.saved))
+	for cg := range i.saved {
+		list = append(list, cg)
+	}
+	sort.Strings(list)
+	return list
+}
+
+// Supported tells whether the kernel has cpu.idle (5.15 and later), by one cgroup that has the cpu controller.
+func (i *Idle) Supported(cg string) bool { return host.Exists(i.file(cg, "cpu.idle")) }
+
+func (i *Idle) set(cg string) error {
+	id, err := cgroup.ID(i.root, cg)
+	if err != nil {
+		return err
+	}
+	old, known := i.saved[cg]
+	now, err := host.Read(i.file(cg, "cpu.idle"))
+	if err != nil {
+		return err
+	}
+	if now == "1" { // ours, or somebody else's, who then decides when it ends
+		return nil
+	}
+	if !known || old.ID != id {
+		weight, err := host.Read(i.file(cg, "cpu.weight"))
+		if err != nil {
+			return err
+		}
+		i.saved[cg] = saved{ID: id, Weight: weight}
+		if err := i.save(); err != nil { // before the change, so that no crash can lose the weight
+			return err
+		}
+	}
+	return write(i.file(cg, "cpu.idle"), "1")
+}
+
+func (i *Idle) restore(cg string) error {
+	old := i.saved[cg]
+	if id, err := cgroup.ID(i.root, cg); err == nil && id == old.ID {
+		if err := write(i.file(cg, "cpu.idle"), "0"); err != nil {
+			return err
+		}
+		if err := write(i.file(cg, "cpu.weight"), old.Weight); err != nil {
+			return err
+		}
+	}
+	delete(i.saved, cg)
+	return i.save()
+}
+
+func (i *Idle) file(cg, name string) string { return i.root.Cgroup(path.Join(cg, name)) }
+
+func (i *Idle) save() error { return host.WriteJSON(i.root.Run(idleFile), i.saved) }
+
+// write changes a control file that exists; it must not make one on a file system of fixtures.
+func write(file, value string) error {
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_TRUNC, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(value)
+	return errors.Join(err, f.Close())
+}

@@ -1,0 +1,67 @@
+// Package enforce puts tiers into force on one node: it owns scx_temper, the maps that
+// scx_temper pins, and what is done instead where scx_temper cannot be attached.
+package enforce
+
+import "temper.dev/temper/internal/tier"
+
+// The Go side of sched/intf.h. intf_test.go compares each name, offset and value with the C side.
+
+// OpsName is the scheduler's name in /sys/kernel/sched_ext/root/ops.
+const OpsName = "temper"
+
+// ABI is the layout of the maps that this code can read.
+const ABI = 1
+
+// HistBuckets is the number of buckets of a Hist.
+const HistBuckets = 28
+
+// Hist counts in power-of-two microsecond buckets: [0] is < 1 us, [i] is < 2^i us, the last is all above.
+type Hist struct {
+	Bucket [HistBuckets]uint64
+}
+
+// TierStats counts for one tier.
+type TierStats struct {
+	RunNs      uint64
+	Enqueued   uint64
+	PlacedIdle uint64
+	Preempted  uint64
+	Parole     uint64
+	MaxWaitNs  uint64
+	Wait       Hist
+}
+
+// Stats is the entry of map "stats", for one CPU.
+type Stats struct {
+	Tier       [tier.Count]TierStats
+	Gap        Hist
+	GapKicks   uint64
+	Rechecks   uint64
+	SystemOver uint64
+}
+
+// Control is the entry of map "control".
+type Control struct {
+	TierGen     uint64
+	HeartbeatNs uint64
+}
+
+// Info is the entry of map "info".
+type Info struct {
+	ABI                uint32
+	NrCPUs             uint32
+	HeartbeatTimeoutMs uint32
+	SystemSharePct     uint32
+	LimitsIgnored      uint32
+	LoaderPID          uint32
+	BPFSHA256          [32]uint8
+}
+
+// ExitInfo is the entry of map "exit_info".
+type ExitInfo struct {
+	Kind     int32
+	Pad      uint32
+	ExitCode int64
+	Reason   [128]byte
+	Msg      [512]byte
+}

@@ -1,0 +1,109 @@
+package enforce
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/cilium/ebpf"
+
+	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/tier"
+)
+
+// ErrNotPinned: no scheduler has left maps there, so none is attached.
+var ErrNotPinned = errors.New("no maps of scx_temper are pinned")
+
+// first is the key of the only entry of the array maps.
+const first = uint32(0)
+
+// Snapshot is what the maps of the attached scheduler say.
+type Snapshot struct {
+	Info    Info
+	Control Control
+	Stats   Stats // sum over CPUs
+	Exit    ExitInfo
+	Tiers   map[uint64]tier.Tier // by cgroup id
+}
+
+// ReadPinned reads all maps pinned in dir; ErrNotPinned if there are none.
+func ReadPinned(dir string) (*Snapshot, error) {
+	s := &Snapshot{}
+	if err := readInfo(dir, &s.Info); err != nil {
+		return nil, err
+	}
+	if err := read(dir, "control", &s.Control); err != nil {
+		return nil, err
+	}
+	if err := read(dir, "exit_info", &s.Exit); err != nil {
+		return nil, err
+	}
+	var perCPU []Stats
+	if err := read(dir, "stats", &perCPU); err != nil {
+		return nil, err
+	}
+	for _, stats := range perCPU {
+		s.Stats.Add(stats)
+	}
+	tiers, err := OpenTierMap(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer tiers.Close()
+	s.Tiers, err = tiers.Entries()
+	return s, err
+}
+
+func readInfo(dir string, info *Info) error {
+	if err := read(dir, "info", info); err != nil {
+		return err
+	}
+	if info.ABI != ABI {
+		return exit.New(exit.Failed, "install temper and scx_temper of one version, then restart the agent",
+			"the attached scheduler has ABI %d, this temper knows %d", info.ABI, ABI)
+	}
+	return nil
+}
+
+func read(dir, name string, value any) error {
+	m, err := openPinned(dir, name)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	if err := m.Lookup(first, value); err != nil {
+		return fmt.Errorf("cannot read map %s: %w", filepath.Join(dir, name), err)
+	}
+	return nil
+}
+
+func openPinned(dir, name string) (*ebpf.Map, error) {
+	m, err := ebpf.LoadPinnedMap(filepath.Join(dir, name), nil)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w in %s", ErrNotPinned, dir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot open map %s: %w", filepath.Join(dir, name), err)
+	}
+	return m, nil
+}
+
+// Detach removes all pins in dir, the link last: without it the kernel drops the scheduler.
+// It is for when no loader is left that could be asked to detach.
+func Detach(dir string) error {
+	for _, name := range []string{"tiers", "control", "stats", "info", "exit_info", "link"} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("cannot detach the scheduler: %w", err)
+		}
+	}
+	return nil
+}
+
+// Text is the part of a C string before its NUL.
+func Text(c []byte) string {
+	text, _, _ := bytes.Cut(c, []byte{0})
+	return string(text)
+}

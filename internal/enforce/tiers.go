@@ -1,0 +1,125 @@
+package enforce
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cilium/ebpf"
+
+	"temper.dev/temper/internal/tier"
+)
+
+// TierMap is the attached scheduler's map from cgroup id to tier.
+type TierMap interface {
+	Entries() (map[uint64]tier.Tier, error)
+	Set(id uint64, t tier.Tier) error
+	Delete(id uint64) error
+	// Publish makes the scheduler look at the map again.
+	Publish() error
+	Close() error
+}
+
+// Sync makes the map equal to what desired returns, with as few writes as that takes, and publishes
+// the result if anything changed. It lists the map before it asks what is desired, so that an entry
+// which another process (temper run) adds for a cgroup of its own meanwhile is not taken for a stale one.
+func Sync(m TierMap, desired func() map[uint64]tier.Tier) (changes int, err error) {
+	have, err := m.Entries()
+	if err != nil {
+		return 0, err
+	}
+	want := desired()
+	for id, t := range want {
+		if old, ok := have[id]; ok && old == t {
+			continue
+		}
+		if err := m.Set(id, t); err != nil {
+			return changes, err
+		}
+		changes++
+	}
+	for id := range have {
+		if _, ok := want[id]; ok {
+			continue
+		}
+		if err := m.Delete(id); err != nil {
+			return changes, err
+		}
+		changes++
+	}
+	if changes == 0 {
+		return 0, nil
+	}
+	return changes, m.Publish()
+}
+
+// pinnedTiers is the TierMap in the kernel.
+type pinnedTiers struct {
+	tiers, control *ebpf.Map
+}
+
+// OpenTierMap opens the maps pinned in dir; ErrNotPinned if there are none.
+func OpenTierMap(dir string) (TierMap, error) {
+	var info Info
+	if err := readInfo(dir, &info); err != nil {
+		return nil, err
+	}
+	tiers, err := openPinned(dir, "tiers")
+	if err != nil {
+		return nil, err
+	}
+	control, err := openPinned(dir, "control")
+	if err != nil {
+		tiers.Close()
+		return nil, err
+	}
+	return &pinnedTiers{tiers, control}, nil
+}
+
+func (p *pinnedTiers) Entries() (map[uint64]tier.Tier, error) {
+	entries := map[uint64]tier.Tier{}
+	var id uint64
+	var t uint32
+	iterator := p.tiers.Iterate()
+	for iterator.Next(&id, &t) {
+		entries[id] = tier.Tier(t)
+	}
+	if err := iterator.Err(); err != nil {
+		return nil, fmt.Errorf("cannot list map tiers: %w", err)
+	}
+	return entries, nil
+}
+
+func (p *pinnedTiers) Set(id uint64, t tier.Tier) error {
+	if err := p.tiers.Put(id, uint32(t)); err != nil {
+		return fmt.Errorf("cannot write map tiers: %w", err)
+	}
+	return nil
+}
+
+func (p *pinnedTiers) Delete(id uint64) error {
+	if err := p.tiers.Delete(id); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+		return fmt.Errorf("cannot delete from map tiers: %w", err)
+	}
+	return nil
+}
+
+func (p *pinnedTiers) Close() error { return errors.Join(p.tiers.Close(), p.control.Close()) }
+
+// Publish raises tier_gen. The loader writes its heartbeat into the same entry, so either may undo
+// the other; hence the second look, and another try if the new generation was lost.
+func (p *pinnedTiers) Publish() error {
+	var control Control
+	if err := p.control.Lookup(first, &control); err != nil {
+		return fmt.Errorf("cannot read map control: %w", err)
+	}
+	for goal := control.TierGen + 1; control.TierGen < goal; {
+		control.TierGen = goal
+		if err := p.control.Put(first, control); err != nil {
+			return fmt.Errorf("cannot write map control: %w", err)
+		}
+		if err := p.control.Lookup(first, &control); err != nil {
+			return fmt.Errorf("cannot read map control: %w", err)
+		}
+	}
+	return nil
+}

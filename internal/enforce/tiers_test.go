@@ -1,0 +1,62 @@
+package enforce
+
+import (
+	"maps"
+	"testing"
+
+	"temper.dev/temper/internal/tier"
+)
+
+// fakeTiers counts writes.
+type fakeTiers struct {
+	entries                map[uint64]tier.Tier
+	sets, deletes, publish int
+}
+
+func (f *fakeTiers) Entries() (map[uint64]tier.Tier, error) { return maps.Clone(f.entries), nil }
+func (f *fakeTiers) Set(id uint64, t tier.Tier) error       { f.sets++; f.entries[id] = t; return nil }
+func (f *fakeTiers) Delete(id uint64) error                 { f.deletes++; delete(f.entries, id); return nil }
+func (f *fakeTiers) Publish() error                         { f.publish++; return nil }
+func (f *fakeTiers) Close() error                           { return nil }
+
+func TestSyncWritesTheDifference(t *testing.T) {
+	f := &fakeTiers{entries: map[uint64]tier.Tier{1: tier.System, 2: tier.Critical, 3: tier.Background}}
+	want := map[uint64]tier.Tier{1: tier.System, 2: tier.Background, 4: tier.Standard}
+	desired := func() map[uint64]tier.Tier { return want }
+	changes, err := Sync(f, desired)
+	if err != nil || changes != 3 || f.sets != 2 || f.deletes != 1 || f.publish != 1 || !maps.Equal(f.entries, want) {
+		t.Errorf("changes %d, %v, %+v", changes, err, f)
+	}
+	if changes, err := Sync(f, desired); err != nil || changes != 0 || f.sets != 2 || f.publish != 1 {
+		t.Errorf("second time: changes %d, %v, %+v", changes, err, f)
+	}
+}
+
+func TestSyncKeepsAnEntryThatComesMeanwhile(t *testing.T) {
+	f := &fakeTiers{entries: map[uint64]tier.Tier{}}
+	_, err := Sync(f, func() map[uint64]tier.Tier {
+		f.entries[7] = tier.Background // temper run, in another process
+		return nil
+	})
+	if err != nil || f.entries[7] != tier.Background {
+		t.Errorf("%v, %+v", err, f)
+	}
+}
+
+func TestPercentile(t *testing.T) {
+	var h Hist
+	if h.Percentile(99) != 0 {
+		t.Error("a percentile of nothing is not 0")
+	}
+	h.Bucket[0], h.Bucket[4], h.Bucket[10] = 50, 49, 1
+	for p, want := range map[float64]uint64{50: 1, 51: 16, 99: 16, 99.5: 1024, 100: 1024} {
+		if got := h.Percentile(p); got != want {
+			t.Errorf("p%v = %d, want %d", p, got, want)
+		}
+	}
+	h = Hist{}
+	h.Bucket[HistBuckets-1] = 1
+	if got := h.Percentile(50); got != 1<<(HistBuckets-1) {
+		t.Errorf("last bucket: %d", got)
+	}
+}
