@@ -1,0 +1,222 @@
+// Package agent keeps one node's tiers in force: it follows cgroups, supervises scx_temper, and
+// says at any time which rung of the fallback ladder the node is on, and why.
+package agent
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"syscall"
+	"time"
+
+	"temper.dev/temper/internal/cgroup"
+	"temper.dev/temper/internal/config"
+	"temper.dev/temper/internal/enforce"
+	"temper.dev/temper/internal/host"
+	"temper.dev/temper/internal/run"
+	"temper.dev/temper/internal/tier"
+)
+
+// resyncEvery bounds how long a change that inotify did not tell can go unnoticed: a unit that moved
+// to another slice, a controller that systemd has turned off again.
+const resyncEvery = 10 * time.Second
+
+// stopWithin is how long scx_temper may take to detach.
+const stopWithin = 5 * time.Second
+
+// Loader is a running scx_temper.
+type Loader interface {
+	Events() <-chan enforce.Event
+	Outcome() enforce.Outcome // once Events is closed
+	Signal(os.Signal) error
+	PID() int
+}
+
+// Watcher tells when cgroups come and go.
+type Watcher interface {
+	Follow(cgs []string) error
+	Changed() <-chan struct{}
+	Close() error
+}
+
+// Agent is the loop and what it works on. One goroutine owns all of it.
+type Agent struct {
+	root    host.Root
+	path    string // of the configuration
+	log     *slog.Logger
+	kernel  Kernel
+	watcher Watcher
+
+	cfg     *config.Config
+	units   map[string]string // cgroup by unit
+	tiers   enforce.TierMap   // nil while scx_temper is not attached
+	idle    *enforce.Idle
+	ladder  enforce.Ladder
+	loader  Loader         // nil while scx_temper does not run
+	ejected *enforce.Event // the kernel's word on the exit that is under way
+	renew   bool           // scx_temper was asked to end because its arguments changed
+	retry   *time.Timer
+	state   State
+	fault   string // a configuration that was refused at a reload
+	noMap   string // why the tier map of an attached scheduler cannot be opened
+	written string // the state as last written, to write only changes
+}
+
+// Kernel is what the agent does to the node other than through files below its root.
+type Kernel struct {
+	Start     func(args []string) (Loader, error)
+	OpenTiers func() (enforce.TierMap, error)
+	Detach    func() error
+}
+
+// New makes an agent for the node at root, with the configuration at path.
+func New(root host.Root, path string, kernel Kernel, watcher Watcher, log *slog.Logger) (*Agent, error) {
+	cfg, err := config.Load(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := cgroup.Check(root); err != nil {
+		return nil, err
+	}
+	idle, err := enforce.OpenIdle(root)
+	if err != nil {
+		return nil, err
+	}
+	exits, err := pastExits(root)
+	if err != nil {
+		log.Warn("the history of exits is lost", "error", err)
+	}
+	a := &Agent{root: root, path: path, log: log, kernel: kernel, watcher: watcher, cfg: cfg, idle: idle}
+	a.retry = time.NewTimer(0)
+	a.state = State{PID: os.Getpid(), Config: path, Exits: exits}
+	return a, nil
+}
+
+// Run is the agent's life. It ends in order when ctx does (SIGTERM, SIGINT); signals brings SIGHUP
+// (read the configuration again) and SIGUSR1 (end, but leave the scheduler attached).
+func (a *Agent) Run(ctx context.Context, signals <-chan os.Signal) error {
+	held, err := lock(a.root)
+	if err != nil {
+		return err
+	}
+	defer held.Close()
+	resync := time.NewTicker(resyncEvery)
+	defer resync.Stop()
+
+	a.setRung(enforce.Observe, "scx_temper is being started")
+	a.resolveUnits()
+	a.sync()
+	for {
+		select {
+		case <-ctx.Done():
+			return a.stop()
+		case signal := <-signals:
+			if signal == syscall.SIGUSR1 {
+				return a.handOver()
+			}
+			a.reload()
+		case <-a.watcher.Changed():
+			a.sync()
+		case <-resync.C:
+			a.resolveUnits()
+			a.sync()
+		case <-a.retry.C:
+			a.start()
+		case event, running := <-a.events():
+			if running {
+				a.heard(event)
+			} else {
+				a.gone(a.loader.Outcome())
+			}
+		}
+	}
+}
+
+// events is nil, and so never ready, while scx_temper does not run.
+func (a *Agent) events() <-chan enforce.Event {
+	if a.loader == nil {
+		return nil
+	}
+	return a.loader.Events()
+}
+
+// resolveUnits asks for the cgroups of the configured units.
+func (a *Agent) resolveUnits() {
+	a.units = map[string]string{}
+	for unit := range a.cfg.Units {
+		cg, err := unitCgroup(a.root, unit)
+		if err != nil {
+			a.log.Warn("cannot find the cgroup of a unit", "unit", unit, "error", err)
+		}
+		a.units[unit] = cg
+	}
+}
+
+// sync brings what is in force in line with what should be: the tier map or cpu.idle, as the rung is.
+func (a *Agent) sync() {
+	a.openTiers()
+	if a.tiers == nil {
+		a.look()
+	} else if changes, err := enforce.Sync(a.tiers, a.look); err != nil {
+		a.problem(err.Error())
+	} else if changes > 0 {
+		a.log.Info("tier map written", "changes", changes)
+	}
+	if a.state.Rung == enforce.CPUIdle {
+		if err := a.idle.Set(background(a.state.Members)); err != nil {
+			a.problem(err.Error())
+		}
+	}
+	a.publish()
+}
+
+// openTiers opens the tier map wherever there should be one. A failure stays in Problems as long as it lasts.
+func (a *Agent) openTiers() {
+	a.noMap = ""
+	if a.tiers != nil || a.state.Rung != enforce.SCX {
+		return
+	}
+	tiers, err := a.kernel.OpenTiers()
+	if err != nil {
+		a.noMap = "the scheduler is attached, but tiers cannot be written: " + err.Error()
+		return
+	}
+	a.tiers = tiers
+}
+
+// look finds out which cgroups there are and gives the tier map that follows.
+func (a *Agent) look() map[uint64]tier.Tier {
+	members, problems := wanted(a.root, a.cfg, a.units)
+	follow := []string{run.Slice + "/any"} // commands of temper run, yet to come
+	for _, m := range members {
+		follow = append(follow, m.Cgroup)
+	}
+	if err := a.watcher.Follow(follow); err != nil {
+		problems = append(problems, fmt.Sprintf("cgroups are looked at every %v only: %v", resyncEvery, err))
+	}
+	// Only now, after Follow, is it certain that nothing comes unnoticed.
+	members, _ = wanted(a.root, a.cfg, a.units)
+	enabled, more := prepare(a.root, members)
+	for _, file := range enabled {
+		a.log.Info("enabled the cpu controller", "file", file)
+	}
+	old := a.state.Problems
+	a.state.Members, a.state.Problems = members, nil
+	for _, p := range append([]string{a.fault, a.noMap}, append(problems, more...)...) {
+		if p == "" {
+			continue
+		}
+		if !slices.Contains(old, p) { // once is loud enough
+			a.log.Warn(p)
+		}
+		a.state.Problems = append(a.state.Problems, p)
+	}
+	return ids(members)
+}
+
+func (a *Agent) problem(text string) {
+	a.log.Error(text)
+	a.state.Problems = append(a.state.Problems, text)
+}

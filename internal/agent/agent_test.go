@@ -1,0 +1,224 @@
+package agent
+
+import (
+	"os"
+	"reflect"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"temper.dev/temper/internal/cgroup"
+	"temper.dev/temper/internal/enforce"
+	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/fixture"
+	"temper.dev/temper/internal/tier"
+)
+
+const batch = "tiers:\n  background: { cgroups: [/batch] }\n"
+
+func TestAttachAndStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := start(t, batch, "/batch")
+		l := n.attach(false)
+		n.expect(enforce.SCX, "0")
+		id, _ := cgroup.ID(n.root, "/batch")
+		if want := map[uint64]tier.Tier{id: tier.Background}; !reflect.DeepEqual(n.entries, want) {
+			t.Errorf("tier map %v, want %v", n.entries, want)
+		}
+		n.finish()
+		if !reflect.DeepEqual(l.signals, []os.Signal{syscall.SIGTERM}) {
+			t.Errorf("scx_temper got %v", l.signals)
+		}
+		n.expect(enforce.Observe, "0")
+		if n.state().PID != 0 || Locked(n.root) {
+			t.Error("the agent seems to run")
+		}
+	})
+}
+
+func TestKilledLoaderIsBackWithinASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := start(t, batch, "/batch")
+		l := n.attach(false)
+		killed := time.Now()
+		l.end(137)
+		n.attach(true)
+		if took := time.Since(killed); took >= time.Second {
+			t.Errorf("took %v", took)
+		}
+		s := n.state()
+		if s.Rung != enforce.SCX || !strings.Contains(s.Reason, "adopted") || len(s.Exits) != 1 || s.Exits[0].Status != 137 {
+			t.Errorf("state %+v", s)
+		}
+		n.finish()
+	})
+}
+
+func TestRepeatedFailuresFallAndClimbBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := start(t, batch, "/batch")
+		for range 5 {
+			n.attach(true).end(137)
+		}
+		synctest.Wait()
+		n.expect(enforce.CPUIdle, "1")
+		if n.detach != 1 {
+			t.Errorf("detached %d times", n.detach)
+		}
+		s := n.state()
+		if s.RetryAt == nil || s.Failures != 5 || s.Reason != "ended by the test" {
+			t.Errorf("state %+v", s)
+		}
+		n.attach(false)
+		n.expect(enforce.SCX, "0")
+		if len(n.starts) != 6 {
+			t.Errorf("started %d times", len(n.starts))
+		}
+		n.finish()
+	})
+}
+
+func TestRefusalFallsAtOnceAndBacksOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := start(t, batch, "/batch")
+		begin := time.Now()
+		for range 4 { // at 0, 1, 3 and 7 s
+			(<-n.loaders).end(exit.LimitsPresent)
+			synctest.Wait()
+			n.expect(enforce.CPUIdle, "1")
+		}
+		if took := time.Since(begin); took != 7*time.Second {
+			t.Errorf("four attempts took %v", took)
+		}
+		n.finish()
+		n.expect(enforce.Observe, "0")
+	})
+}
+
+func TestNoSchedExtIsNotTriedAgainBeforeAReload(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := start(t, batch+"fallback: none\n", "/batch")
+		(<-n.loaders).end(exit.NoSchedExt)
+		time.Sleep(time.Hour) // of the bubble
+		n.expect(enforce.Observe, "0")
+		if len(n.starts) != 1 || n.state().RetryAt != nil {
+			t.Errorf("started %d times", len(n.starts))
+		}
+		n.signals <- syscall.SIGHUP
+		n.attach(false)
+		n.expect(enforce.SCX, "0")
+		n.finish()
+	})
+}
+
+func TestEjectionIsToldWithTheKernelsReason(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := start(t, batch, "/batch")
+		l := n.attach(false)
+		n.setAttached(false)
+		n.refuse = os.ErrNotExist
+		l.events <- enforce.Event{Event: enforce.EventExited, Kind: 1024, ExitCode: 3, Reason: "runnable task stall", Message: "sh[7]"}
+		l.end(exit.Ejected)
+		synctest.Wait()
+		n.expect(enforce.Observe, "0")
+		e := n.state().Exits[0]
+		if e.Status != exit.Ejected || e.Kind != 1024 || e.ExitCode != 3 || e.Reason != "runnable task stall" || e.Message != "sh[7]" {
+			t.Errorf("exit %+v", e)
+		}
+		time.Sleep(2 * time.Second) // of the bubble: the loader cannot be started, five times
+		n.expect(enforce.CPUIdle, "1")
+		n.finish()
+	})
+}
+
+func TestCgroupsComeAndGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := start(t, batch)
+		n.attach(false)
+		if m := n.state().Members; len(m) != 1 || m[0].Present || len(n.entries) != 0 {
+			t.Errorf("members %+v, map %v", m, n.entries)
+		}
+		fixture.Cgroup(t, n.root, "/batch")
+		fixture.Cgroup(t, n.root, "/temper.slice/run-critical-7")
+		n.changed <- struct{}{}
+		synctest.Wait()
+		id, _ := cgroup.ID(n.root, "/batch")
+		run, _ := cgroup.ID(n.root, "/temper.slice/run-critical-7")
+		if want := map[uint64]tier.Tier{id: tier.Background, run: tier.Critical}; !reflect.DeepEqual(n.entries, want) {
+			t.Errorf("tier map %v, want %v", n.entries, want)
+		}
+		os.RemoveAll(n.root.Cgroup("/batch"))
+		os.RemoveAll(n.root.Cgroup("/temper.slice"))
+		time.Sleep(resyncEvery + time.Second) // of the bubble: without the watcher's word
+		if len(n.entries) != 0 {
+			t.Errorf("tier map %v", n.entries)
+		}
+		n.finish()
+	})
+}
+
+func TestReload(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := start(t, batch, "/batch", "/x")
+		l := n.attach(false)
+
+		fixture.Write(t, n.root, configPath, "tiers: {bronze: {}}\n")
+		n.signals <- syscall.SIGHUP
+		synctest.Wait()
+		if s := n.state(); len(s.Problems) != 1 || !strings.Contains(s.Problems[0], "bronze") || len(n.entries) != 1 {
+			t.Errorf("after a bad one: problems %q, map %v", s.Problems, n.entries)
+		}
+
+		fixture.Write(t, n.root, configPath, "tiers:\n  critical: { cgroups: [/x, /batch] }\n")
+		n.signals <- syscall.SIGHUP
+		synctest.Wait()
+		if len(n.state().Problems) != 0 || len(n.entries) != 2 || len(n.starts) != 1 {
+			t.Errorf("after a good one: %+v, map %v, started %d times", n.state(), n.entries, len(n.starts))
+		}
+
+		fixture.Write(t, n.root, configPath, "systemShare: 50\n")
+		n.signals <- syscall.SIGHUP
+		n.attach(false)
+		if len(l.signals) != 1 || len(n.starts) != 2 || len(n.state().Exits) != 0 {
+			t.Errorf("after other options: signals %v, started %d times, exits %v", l.signals, len(n.starts), n.state().Exits)
+		}
+		n.finish()
+	})
+}
+
+func TestHandOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := start(t, batch, "/batch")
+		l := n.attach(false)
+		n.signals <- syscall.SIGUSR1
+		if err := <-n.done; err != nil {
+			t.Error(err)
+		}
+		if len(l.signals) != 1 || l.signals[0] != syscall.SIGUSR1 || n.detach != 0 {
+			t.Errorf("signals %v, detached %d times", l.signals, n.detach)
+		}
+		n.boot()
+		n.attach(true)
+		n.expect(enforce.SCX, "0")
+		n.finish()
+	})
+}
+
+func TestOneAgentPerNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := start(t, batch, "/batch")
+		n.attach(false)
+		first, stop := n.done, n.stop
+		n.boot()
+		if err := <-n.done; err == nil || !strings.Contains(err.Error(), "another temper agent") {
+			t.Error(err)
+		}
+		stop()
+		if err := <-first; err != nil {
+			t.Error(err)
+		}
+		n.stop()
+	})
+}

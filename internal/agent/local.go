@@ -1,0 +1,40 @@
+package agent
+
+import (
+	"io"
+	"log/slog"
+
+	"temper.dev/temper/internal/cgroup"
+	"temper.dev/temper/internal/enforce"
+	"temper.dev/temper/internal/host"
+)
+
+// NewLocal makes an agent for the node at root whose scx_temper is the program at loaderPath;
+// stderr gets the words of both.
+func NewLocal(root host.Root, configPath, loaderPath string, stderr io.Writer) (*Agent, error) {
+	log := slog.New(slog.NewTextHandler(stderr, nil))
+	watcher, err := cgroup.NewWatcher(root)
+	if err != nil {
+		return nil, err
+	}
+	kernel := Kernel{
+		Start: func(args []string) (Loader, error) {
+			path := loaderPath
+			if path == "" {
+				var err error
+				if path, err = enforce.FindLoader(); err != nil { // each time: it may be installed meanwhile
+					return nil, err
+				}
+			}
+			return enforce.Start(path, args, stderr)
+		},
+		OpenTiers: func() (enforce.TierMap, error) { return enforce.OpenTierMap(root.Pins()) },
+		Detach:    func() error { return enforce.Detach(root.Pins()) },
+	}
+	a, err := New(root, configPath, kernel, watcher, log)
+	if err != nil {
+		watcher.Close()
+		return nil, err
+	}
+	return a, nil
+}

@@ -1,0 +1,105 @@
+package agent
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"temper.dev/temper/internal/enforce"
+	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/host"
+)
+
+// StateFile is what the agent tells others, below /run/temper.
+const StateFile = "status.json"
+
+// maxExits is how many exits of scx_temper the history keeps.
+const maxExits = 20
+
+// State is the agent's word on itself. It is written at every change, so it has no figure that changes by itself.
+type State struct {
+	PID      int          `json:"pid"` // 0: stopped in order
+	Config   string       `json:"config"`
+	Rung     enforce.Rung `json:"rung"`
+	Reason   string       `json:"reason"`
+	Since    time.Time    `json:"since"` // of the rung
+	Loader   int          `json:"loader_pid"`
+	Failures int          `json:"failures"` // of scx_temper, that count at the moment
+	RetryAt  *time.Time   `json:"retry_at"` // when scx_temper is tried again; null: not planned
+	Members  []Member     `json:"members"`
+	Problems []string     `json:"problems"` // what is not as configured, one line each
+	Exits    []Exit       `json:"exits"`    // of scx_temper, the newest last
+}
+
+// Exit is one end of scx_temper.
+type Exit struct {
+	Time     time.Time `json:"time"`
+	Status   int       `json:"status"`
+	Text     string    `json:"text"`
+	Kind     int       `json:"kind"`      // enum scx_exit_kind; 0: the kernel did not eject it
+	ExitCode int64     `json:"exit_code"` // of the scheduler
+	Reason   string    `json:"reason"`    // the kernel's own words
+	Message  string    `json:"message"`
+}
+
+// ReadState reads the file of the agent that runs or ran last; fs.ErrNotExist if there was none since boot.
+func ReadState(root host.Root) (*State, error) {
+	data, err := os.ReadFile(root.Run(StateFile))
+	if err != nil {
+		return nil, err
+	}
+	var s State
+	if err := json.Unmarshal(data, &s); err != nil {
+		return nil, fmt.Errorf("%s: %w", root.Run(StateFile), err)
+	}
+	return &s, nil
+}
+
+// pastExits are those that an earlier agent has written down.
+func pastExits(root host.Root) ([]Exit, error) {
+	s, err := ReadState(root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.Exits, nil
+}
+
+func (s *State) addExit(e Exit) {
+	s.Exits = append(s.Exits, e)
+	s.Exits = s.Exits[max(0, len(s.Exits)-maxExits):]
+}
+
+// lock makes sure that one agent runs. It lasts as long as the process.
+func lock(root host.Root) (*os.File, error) {
+	if err := os.MkdirAll(root.Run(""), 0o755); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(root.Run("agent.lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK}); err != nil {
+		f.Close()
+		return nil, exit.New(exit.Failed, "stop it, or leave the node to it", "another temper agent runs on this node")
+	}
+	return f, nil
+}
+
+// Locked tells whether an agent runs: the lock dies with its process, whatever kills it.
+func Locked(root host.Root) bool {
+	f, err := os.Open(root.Run("agent.lock"))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	ask := unix.Flock_t{Type: unix.F_RDLCK}
+	return unix.FcntlFlock(f.Fd(), unix.F_OFD_GETLK, &ask) == nil && ask.Type == unix.F_WRLCK
+}

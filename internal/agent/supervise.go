@@ -1,0 +1,241 @@
+package agent
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"slices"
+	"syscall"
+	"time"
+
+	"temper.dev/temper/internal/config"
+	"temper.dev/temper/internal/enforce"
+	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/host"
+)
+
+// start starts scx_temper. Whether it attaches, its events tell.
+func (a *Agent) start() {
+	a.state.RetryAt = nil
+	loader, err := a.kernel.Start(enforce.Args(a.cfg, a.root.Pins()))
+	if err != nil {
+		a.gone(enforce.Outcome{Status: exit.Failed, Text: err.Error()})
+		return
+	}
+	a.loader = loader
+	a.state.Loader = loader.PID()
+	a.publish()
+}
+
+// heard takes one event of scx_temper.
+func (a *Agent) heard(event enforce.Event) {
+	switch event.Event {
+	case enforce.EventAttached:
+		a.attached(event)
+	case enforce.EventExited:
+		a.ejected = &event
+		a.log.Error("the kernel has thrown the scheduler out", "kind", event.Kind, "reason", event.Reason, "message", event.Message)
+	default:
+		a.log.Error("scx_temper", "event", event.Event, "status", event.Status, "message", event.Message)
+	}
+}
+
+// attached climbs to the top rung: first the tiers, then away with what stood in for them.
+func (a *Agent) attached(event enforce.Event) {
+	a.ladder.Attached(time.Now())
+	a.closeTiers() // an adopted scheduler has the same maps, a new one others
+	reason := "scx_temper has attached"
+	if event.Adopted {
+		reason = "scx_temper has adopted the scheduler that was attached"
+	}
+	a.setRung(enforce.SCX, reason)
+	a.sync()
+	if err := errors.Join(a.idle.Restore(), a.idle.Clear(runs(a.state.Members))); err != nil {
+		a.problem(err.Error())
+		a.publish()
+	}
+}
+
+// gone answers the end of scx_temper.
+func (a *Agent) gone(outcome enforce.Outcome) {
+	now := time.Now()
+	a.loader, a.state.Loader = nil, 0
+	if a.renew {
+		a.renew, a.ejected = false, nil
+		a.closeTiers()
+		a.setRung(enforce.Observe, "scx_temper is being started with other options")
+		a.again(now, 0)
+		return
+	}
+	a.remember(now, outcome)
+	step := a.ladder.Failed(now, outcome.Status)
+	a.state.Failures = a.ladder.Failures(now)
+	if step.Fall {
+		a.fall(outcome.Text)
+	} else {
+		a.hold(outcome.Text)
+	}
+	a.again(now, step.Retry)
+	a.sync()
+}
+
+// remember keeps the exit for the history, with the kernel's own reason where there is one.
+func (a *Agent) remember(now time.Time, outcome enforce.Outcome) {
+	e := Exit{Time: now.UTC(), Status: outcome.Status, Text: outcome.Text}
+	if a.ejected != nil {
+		e.Kind, e.ExitCode, e.Reason, e.Message = a.ejected.Kind, a.ejected.ExitCode, a.ejected.Reason, a.ejected.Message
+	}
+	a.ejected = nil
+	a.state.addExit(e)
+	a.log.Error(outcome.Text)
+}
+
+// hold tells the truth for the moments until scx_temper is back: a killed loader leaves its pinned
+// scheduler in force, an ejected scheduler leaves nothing.
+func (a *Agent) hold(why string) {
+	if a.state.Rung == enforce.CPUIdle { // an attempt to climb: nothing was left yet
+		return
+	}
+	if s, err := a.root.Scheduler(); err == nil && s.IsTemper() {
+		a.setRung(enforce.SCX, why+"; the scheduler stays attached meanwhile")
+		return
+	}
+	a.closeTiers()
+	a.setRung(enforce.Observe, why+"; it is being started again")
+}
+
+// fall leaves the top rung, and makes sure that nothing of it is left.
+func (a *Agent) fall(why string) {
+	a.closeTiers()
+	if err := a.kernel.Detach(); err != nil {
+		a.problem(err.Error())
+	}
+	if a.cfg.Fallback == config.FallbackNone {
+		a.setRung(enforce.Observe, why)
+		return
+	}
+	cgs := background(a.state.Members)
+	if len(cgs) > 0 && !a.idle.Supported(cgs[0]) {
+		a.setRung(enforce.Observe, why+"; cpu.idle is not to be had here (it needs Linux 5.15 and the cpu controller)")
+		return
+	}
+	a.setRung(enforce.CPUIdle, why)
+}
+
+// again plans the next start of scx_temper.
+func (a *Agent) again(now time.Time, after time.Duration) {
+	a.state.RetryAt = nil
+	a.retry.Stop()
+	if after == enforce.Never {
+		a.log.Warn("scx_temper is not tried again before the configuration is reloaded or the agent restarted")
+		return
+	}
+	at := now.Add(after).UTC()
+	a.state.RetryAt = &at
+	a.retry.Reset(after)
+}
+
+// reload reads the configuration again. A bad one changes nothing. A good one gives scx_temper
+// a new chance; if it changes scx_temper's arguments, scx_temper is started anew.
+func (a *Agent) reload() {
+	cfg, err := config.Load(a.path)
+	if err != nil {
+		a.fault = "the old configuration stays in force: " + err.Error()
+		a.sync()
+		return
+	}
+	before, after := enforce.Args(a.cfg, a.root.Pins()), enforce.Args(cfg, a.root.Pins())
+	a.cfg, a.fault = cfg, ""
+	a.log.Info("configuration reloaded", "file", a.path)
+	a.resolveUnits()
+	a.sync()
+	switch {
+	case a.loader == nil:
+		a.ladder = enforce.Ladder{}
+		a.again(time.Now(), 0)
+	case !slices.Equal(before, after):
+		a.renew = true
+		a.signal(syscall.SIGTERM)
+	}
+}
+
+// stop leaves the node as it was before the agent came.
+func (a *Agent) stop() error {
+	err := errors.Join(a.end(syscall.SIGTERM), a.kernel.Detach(), a.idle.Restore())
+	a.state.PID = 0
+	a.setRung(enforce.Observe, "the agent was stopped")
+	a.publish()
+	return err
+}
+
+// handOver ends the agent and leaves everything in force for the next one.
+func (a *Agent) handOver() error {
+	err := a.end(syscall.SIGUSR1)
+	a.state.PID = 0
+	a.setRung(a.state.Rung, "the agent has handed over to the next")
+	a.publish()
+	return err
+}
+
+// end sends scx_temper a signal and waits until it is gone.
+func (a *Agent) end(signal os.Signal) error {
+	a.retry.Stop()
+	a.closeTiers()
+	a.state.RetryAt = nil
+	if a.loader == nil {
+		return nil
+	}
+	a.signal(signal)
+	timeout := time.NewTimer(stopWithin)
+	defer timeout.Stop()
+	for {
+		select {
+		case _, running := <-a.loader.Events():
+			if !running {
+				a.loader, a.state.Loader = nil, 0
+				return nil
+			}
+		case <-timeout.C:
+			a.log.Error("scx_temper does not end and is killed", "signal", signal)
+			a.signal(syscall.SIGKILL)
+		}
+	}
+}
+
+func (a *Agent) signal(signal os.Signal) {
+	if err := a.loader.Signal(signal); err != nil {
+		a.problem("cannot signal scx_temper: " + err.Error())
+	}
+}
+
+func (a *Agent) closeTiers() {
+	if a.tiers != nil {
+		a.tiers.Close()
+		a.tiers = nil
+	}
+}
+
+// setRung is loud about a change.
+func (a *Agent) setRung(rung enforce.Rung, reason string) {
+	if rung != a.state.Rung {
+		a.state.Since = time.Now().UTC()
+		level := a.log.Warn
+		if rung == enforce.SCX {
+			level = a.log.Info
+		}
+		level("rung", "was", a.state.Rung, "is", rung, "why", reason)
+	}
+	a.state.Rung, a.state.Reason = rung, reason
+}
+
+// publish writes the state for others, if it has changed.
+func (a *Agent) publish() {
+	data, err := json.Marshal(a.state)
+	if err == nil && string(data) != a.written {
+		a.written = string(data)
+		err = host.WriteJSON(a.root.Run(StateFile), a.state)
+	}
+	if err != nil {
+		a.log.Error("cannot write the state", "error", err)
+	}
+}

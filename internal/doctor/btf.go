@@ -1,0 +1,47 @@
+package doctor
+
+import (
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/cilium/ebpf/btf"
+
+	"temper.dev/temper/internal/exit"
+)
+
+// kfuncs are kernel functions that every sched_ext scheduler must be able to call.
+var kfuncs = []string{"scx_bpf_create_dsq", "scx_bpf_kick_cpu", "scx_bpf_task_cpu"}
+
+// btf asks whether a loader can find those functions. Some kernels (Debian's 7.1.13 and 7.2.12,
+// built with pahole 1.30) have the functions but not the mark on them that makes them callable.
+func (n Node) btf() Check {
+	const name = "btf"
+	path := n.Root.Path("/sys/kernel/btf/vmlinux")
+	spec, err := btf.LoadSpec(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fail(exit.BadBTF, name, path+" does not exist", "boot a kernel with CONFIG_DEBUG_INFO_BTF=y")
+	}
+	if err != nil {
+		return fail(exit.BadBTF, name, path+" cannot be read: "+err.Error(), "boot another build of the kernel")
+	}
+	var missing, unmarked []string
+	for _, name := range kfuncs {
+		var function *btf.Func
+		if err := spec.TypeByName(name, &function); err != nil {
+			missing = append(missing, name)
+		} else if !slices.Contains(function.Tags, "bpf_kfunc") {
+			unmarked = append(unmarked, name)
+		}
+	}
+	switch {
+	case len(missing) > 0:
+		return fail(exit.BadBTF, name, path+" has no "+strings.Join(missing, ", "), newKernel)
+	case len(unmarked) > 0:
+		return fail(exit.BadBTF, name, path+" lacks the tag bpf_kfunc on "+strings.Join(unmarked, ", ")+
+			", so no loader can resolve it: this kernel was built with a pahole that drops the tags (Debian's 7.1.13 and 7.2.12 are)",
+			"boot another build of the kernel, such as Debian's 6.18 to 7.0, or 7.2.13 and later")
+	}
+	return ok(name, "present, with the functions that sched_ext needs")
+}

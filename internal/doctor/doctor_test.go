@@ -1,0 +1,168 @@
+package doctor
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"testing"
+
+	"github.com/cilium/ebpf/btf"
+
+	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/fixture"
+	"temper.dev/temper/internal/status"
+)
+
+const release = "6.18.15+deb13-cloud-amd64"
+
+// healthy is a node on which every check is well; tests take away from it or add to it.
+func healthy(t *testing.T) fixture.Files {
+	return fixture.Files{
+		"/sys/kernel/sched_ext/state":           "disabled\n",
+		"/sys/kernel/sched_ext/enable_seq":      "0\n",
+		"/sys/kernel/sched_ext/nr_rejected":     "0\n",
+		"/sys/kernel/btf/vmlinux":               makeBTF(t, "bpf_kfunc", kfuncs...),
+		"/sys/kernel/security/lockdown":         "none [integrity] confidentiality\n",
+		"/sys/fs/cgroup/cgroup.controllers":     "cpuset cpu io\n",
+		"/sys/fs/cgroup/cgroup.subtree_control": "cpu\n",
+		"/sys/fs/cgroup/a/cpu.max":              "max 100000\n",
+		"/proc/mounts":                          "bpf /sys/fs/bpf bpf rw 0 0\n",
+		"/proc/self/status":                     "Name:\tx\nCapEff:\t000001ffffffffff\nSeccomp:\t0\n",
+		"/sys/kernel/debug/sched/preempt":       "none voluntary (full) lazy \n",
+	}
+}
+
+// makeBTF is kernel type data with these functions, tagged or (tag "") not.
+func makeBTF(t *testing.T, tag string, functions ...string) string {
+	t.Helper()
+	builder, err := btf.NewBuilder([]btf.Type{&btf.Int{Name: "int", Size: 4}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range functions {
+		f := &btf.Func{Name: name, Type: &btf.FuncProto{Return: (*btf.Void)(nil)}}
+		if tag != "" {
+			f.Tags = []string{tag}
+		}
+		if _, err := builder.Add(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data, err := builder.Marshal(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func examine(t *testing.T, files fixture.Files) []Check {
+	return Node{
+		Root: fixture.Node(t, files), Release: release, EUID: 0,
+		FindLoader: func() (string, error) { return "/usr/sbin/scx_temper", nil },
+	}.Examine()
+}
+
+func TestHealthy(t *testing.T) {
+	checks := examine(t, healthy(t))
+	if err := Verdict(checks); err != nil {
+		t.Error(err)
+	}
+	var table bytes.Buffer
+	Write(&table, checks, status.Style{})
+	const golden = "testdata/healthy.txt"
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if table.String() != string(want) {
+		t.Errorf("%s differs:\n%s", golden, table.String())
+	}
+}
+
+func TestFindings(t *testing.T) {
+	const remove = "\x00"
+	for _, c := range []struct {
+		name, path, content string
+		check               string
+		level               Level
+		status              int
+	}{
+		{"no sched_ext", "/sys/kernel/sched_ext/state", remove, "sched_ext", Fail, exit.NoSchedExt},
+		{"no BTF", "/sys/kernel/btf/vmlinux", remove, "btf", Fail, exit.BadBTF},
+		{"broken BTF", "/sys/kernel/btf/vmlinux", "no BTF at all", "btf", Fail, exit.BadBTF},
+		{"BTF without tags", "/sys/kernel/btf/vmlinux", makeBTF(t, "", kfuncs...), "btf", Fail, exit.BadBTF},
+		{"BTF without functions", "/sys/kernel/btf/vmlinux", makeBTF(t, "bpf_kfunc", "other"), "btf", Fail, exit.BadBTF},
+		{"lockdown", "/sys/kernel/security/lockdown", "none integrity [confidentiality]", "lockdown", Fail, exit.LoadFailed},
+		{"no lockdown in the kernel", "/sys/kernel/security/lockdown", remove, "lockdown", OK, 0},
+		{"cgroup v1", "/sys/fs/cgroup/cgroup.controllers", remove, "cgroup v2", Fail, exit.NoCgroup},
+		{"no cpu controller", "/sys/fs/cgroup/cgroup.controllers", "memory io", "cgroup v2", Fail, exit.NoCgroup},
+		{"cpu controller off", "/sys/fs/cgroup/cgroup.subtree_control", "memory", "cgroup v2", OK, 0},
+		{"limits", "/sys/fs/cgroup/a/cpu.max", "1000 100000", "limits", Fail, exit.LimitsPresent},
+		{"no bpffs", "/proc/mounts", "sysfs /sys sysfs rw 0 0\n", "bpffs", Fail, exit.LoadFailed},
+		{"no capability", "/proc/self/status", "CapEff:\t0000000000000001\n", "privileges", Fail, exit.NotRoot},
+		{"lazy preemption", "/sys/kernel/debug/sched/preempt", "none voluntary full (lazy)", "preemption", Warn, 0},
+		{"preemption unknown", "/sys/kernel/debug/sched/preempt", remove, "preemption", Warn, 0},
+	} {
+		files := healthy(t)
+		files[c.path] = c.content
+		if c.content == remove {
+			delete(files, c.path)
+		}
+		checks := examine(t, files)
+		found := find(checks, c.check)
+		if found.Level != c.level || found.Status != c.status {
+			t.Errorf("%s: %+v", c.name, found)
+		}
+		if (found.Level == OK) != (found.Cure == "") {
+			t.Errorf("%s: a cure is for what is not well, and only for that: %+v", c.name, found)
+		}
+		if got := exit.StatusOf(Verdict(checks)); got != c.status {
+			t.Errorf("%s: verdict %d, want %d", c.name, got, c.status)
+		}
+	}
+}
+
+func find(checks []Check, name string) Check {
+	for _, c := range checks {
+		if c.Name == name {
+			return c
+		}
+	}
+	return Check{}
+}
+
+func TestOtherScheduler(t *testing.T) {
+	for ops, want := range map[string]int{"rusty": exit.OtherScheduler, "temper": exit.OK} {
+		files := healthy(t)
+		files["/sys/kernel/sched_ext/state"] = "enabled\n"
+		files["/sys/kernel/sched_ext/root/ops"] = ops + "\n"
+		if got := exit.StatusOf(Verdict(examine(t, files))); got != want {
+			t.Errorf("%s: status %d, want %d", ops, got, want)
+		}
+	}
+}
+
+func TestConfigurationOfTheKernelIsQuoted(t *testing.T) {
+	files := healthy(t)
+	delete(files, "/sys/kernel/sched_ext/state")
+	files["/boot/config-"+release] = "CONFIG_SCHED_CLASS=y\n# CONFIG_SCHED_CLASS_EXT is not set\n"
+	found := find(examine(t, files), "sched_ext").Found
+	if want := "/boot/config-" + release + " says CONFIG_SCHED_CLASS_EXT is not set"; !bytes.Contains([]byte(found), []byte(want)) {
+		t.Errorf("%q lacks %q", found, want)
+	}
+}
+
+func TestOldKernelNonRootAndNoLoader(t *testing.T) {
+	root := fixture.Node(t, healthy(t))
+	gone := func() (string, error) { return "", errors.New("no scx_temper") }
+	here := func() (string, error) { return "/x", nil }
+	for want, n := range map[int]Node{
+		exit.NoSchedExt: {root, "6.1.0-deb12", 0, here},
+		exit.NotRoot:    {root, release, 1000, gone},
+		exit.Failed:     {root, release, 0, gone},
+	} {
+		if got := exit.StatusOf(Verdict(n.Examine())); got != want {
+			t.Errorf("status %d, want %d", got, want)
+		}
+	}
+}

@@ -1,0 +1,42 @@
+package status
+
+import (
+	"encoding/hex"
+	"time"
+
+	"temper.dev/temper/internal/enforce"
+	"temper.dev/temper/internal/tier"
+)
+
+// fromMaps adds the scheduler's own figures.
+func (s *Status) fromMaps(m *enforce.Snapshot, monotonic time.Duration) {
+	s.LimitsIgnored = m.Info.LimitsIgnored != 0
+	age := monotonic - time.Duration(m.Control.HeartbeatNs)
+	s.Loader = &Loader{
+		PID: int(m.Info.LoaderPID), SystemSharePct: int(m.Info.SystemSharePct),
+		HeartbeatTimeoutS: float64(m.Info.HeartbeatTimeoutMs) / 1000, HeartbeatAgeS: max(0, age.Round(time.Millisecond).Seconds()),
+		BPFSHA256: hex.EncodeToString(m.Info.BPFSHA256[:]),
+	}
+	if m.Exit.Kind != 0 && !s.Enforced {
+		s.problem("the kernel has thrown the scheduler out: %s (%s)", enforce.Text(m.Exit.Reason[:]), enforce.Text(m.Exit.Msg[:]))
+	}
+	timeout := time.Duration(m.Info.HeartbeatTimeoutMs) * time.Millisecond
+	if s.Enforced && age > 3*time.Second && timeout > 0 {
+		s.problem("the scheduler is an orphan: it leaves %v after its last heartbeat, which was %v ago", timeout, age.Round(time.Second))
+	}
+	count := map[tier.Tier]int{}
+	for _, t := range m.Tiers {
+		count[t]++
+	}
+	for i, t := range m.Stats.Tier {
+		s.Tiers = append(s.Tiers, Tier{
+			Tier: tier.Tier(i), Cgroups: count[tier.Tier(i)], CPUSeconds: float64(t.RunNs/1e6) / 1e3,
+			Queued: t.Enqueued, PlacedIdle: t.PlacedIdle, Preempted: t.Preempted, Paroles: t.Parole,
+			WaitP50US: t.Wait.Percentile(50), WaitP99US: t.Wait.Percentile(99), WaitMaxUS: t.MaxWaitNs / 1000,
+		})
+	}
+	s.Gap = &Gap{
+		P50US: m.Stats.Gap.Percentile(50), P99US: m.Stats.Gap.Percentile(99),
+		Kicks: m.Stats.GapKicks, Rechecks: m.Stats.Rechecks, SystemOver: m.Stats.SystemOver,
+	}
+}

@@ -1,0 +1,156 @@
+// Package status merges what the agent says with what the kernel and the pinned maps say.
+// It works without an agent too: scx_temper may run alone.
+package status
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"temper.dev/temper/internal/agent"
+	"temper.dev/temper/internal/enforce"
+	"temper.dev/temper/internal/host"
+	"temper.dev/temper/internal/tier"
+)
+
+// Status is one look at a node.
+type Status struct {
+	Rung     enforce.Rung `json:"rung"`
+	Enforced bool         `json:"enforced"` // the kernel itself says that Temper's scheduler is attached
+	Reason   string       `json:"reason"`
+	Since    *time.Time   `json:"since"` // of the rung; null: unknown without an agent
+
+	Agent     Agent          `json:"agent"`
+	Scheduler host.Scheduler `json:"scheduler"`
+	// LimitsIgnored: attached although some cgroup has a finite cpu.max.
+	LimitsIgnored bool           `json:"limits_ignored"`
+	Loader        *Loader        `json:"loader"` // null: no maps are pinned
+	Tiers         []Tier         `json:"tiers"`
+	Gap           *Gap           `json:"gap"` // null without counters
+	Cgroups       []agent.Member `json:"cgroups"`
+	Problems      []string       `json:"problems"`
+	Exits         []agent.Exit   `json:"exits"` // the newest last
+}
+
+// Agent is whether somebody looks after the node.
+type Agent struct {
+	Running  bool       `json:"running"`
+	PID      int        `json:"pid"`
+	Config   string     `json:"config"`
+	Failures int        `json:"failures"`
+	RetryAt  *time.Time `json:"retry_at"`
+}
+
+// Loader is what scx_temper has written down about itself.
+type Loader struct {
+	PID               int     `json:"pid"`
+	SystemSharePct    int     `json:"system_share_pct"`
+	HeartbeatTimeoutS float64 `json:"heartbeat_timeout_s"` // 0: an orphaned scheduler stays
+	HeartbeatAgeS     float64 `json:"heartbeat_age_s"`
+	BPFSHA256         string  `json:"bpf_sha256"`
+}
+
+// Tier is one tier's figures since the scheduler was attached.
+type Tier struct {
+	Tier       tier.Tier `json:"tier"`
+	Cgroups    int       `json:"cgroups"` // that have it by an entry of their own
+	CPUSeconds float64   `json:"cpu_seconds"`
+	Queued     uint64    `json:"queued"`
+	PlacedIdle uint64    `json:"placed_idle"`
+	Preempted  uint64    `json:"preempted"`
+	Paroles    uint64    `json:"paroles"`
+	WaitP50US  uint64    `json:"wait_p50_us"` // at most: the upper edge of a power-of-two bucket
+	WaitP99US  uint64    `json:"wait_p99_us"` // at most
+	WaitMaxUS  uint64    `json:"wait_max_us"`
+}
+
+// Gap is for how long background ran on while a higher tier waited for its CPU.
+type Gap struct {
+	P50US      uint64 `json:"p50_us"` // at most
+	P99US      uint64 `json:"p99_us"` // at most
+	Kicks      uint64 `json:"kicks"`
+	Rechecks   uint64 `json:"rechecks"`
+	SystemOver uint64 `json:"system_over"` // times that the system tier had used up its share
+}
+
+// Sources are where the truth lies.
+type Sources struct {
+	Root      host.Root
+	Maps      func() (*enforce.Snapshot, error)
+	Monotonic time.Duration // CLOCK_MONOTONIC now
+}
+
+// Gather looks at the node. Missing pieces are told as problems, not as failures: status must
+// answer most of all where something is broken.
+func Gather(src Sources) *Status {
+	s := &Status{Tiers: []Tier{}, Cgroups: []agent.Member{}, Problems: []string{}, Exits: []agent.Exit{}}
+	var err error
+	if s.Scheduler, err = src.Root.Scheduler(); err != nil {
+		s.problem("the kernel's state cannot be read: %v", err)
+	}
+	s.Enforced = s.Scheduler.IsTemper()
+	s.fromAgent(src)
+	maps, err := src.Maps()
+	switch {
+	case err == nil:
+		s.fromMaps(maps, src.Monotonic)
+	case errors.Is(err, fs.ErrPermission):
+		s.problem("counters are for root only")
+	case !errors.Is(err, enforce.ErrNotPinned):
+		s.problem("%v", err)
+	}
+	return s
+}
+
+func (s *Status) problem(format string, args ...any) {
+	s.Problems = append(s.Problems, fmt.Sprintf(format, args...))
+}
+
+func (s *Status) fromAgent(src Sources) {
+	state, err := agent.ReadState(src.Root)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			s.problem("%v", err)
+		}
+		s.alone(src.Root, "no agent runs")
+		return
+	}
+	s.Agent = Agent{Running: agent.Locked(src.Root), PID: state.PID, Config: state.Config, Failures: state.Failures, RetryAt: state.RetryAt}
+	s.Exits = append(s.Exits, state.Exits...)
+	if !s.Agent.Running {
+		why := "the agent was stopped or has handed over"
+		if state.PID != 0 {
+			why = fmt.Sprintf("the agent (process %d) is dead", state.PID)
+		}
+		s.Agent = Agent{Config: state.Config}
+		s.alone(src.Root, why)
+		return
+	}
+	s.Rung, s.Reason, s.Since = state.Rung, state.Reason, &state.Since
+	s.Cgroups = append(s.Cgroups, state.Members...)
+	s.Problems = append(s.Problems, state.Problems...)
+	if s.Rung == enforce.SCX && !s.Enforced {
+		s.Rung = enforce.Observe
+		s.problem("the agent believes that the scheduler is attached, the kernel says state %q, ops %q", s.Scheduler.State, s.Scheduler.Ops)
+	}
+}
+
+// alone is the rung where only the kernel can be asked.
+func (s *Status) alone(root host.Root, why string) {
+	s.Rung, s.Reason = enforce.Observe, why
+	idle, err := enforce.OpenIdle(root)
+	if err != nil {
+		s.problem("%v", err)
+	}
+	switch {
+	case s.Enforced:
+		s.Rung, s.Reason = enforce.SCX, why+"; the scheduler is attached"
+	case err == nil && len(idle.Cgroups()) > 0:
+		s.Rung, s.Reason = enforce.CPUIdle, why+"; cpu.idle stays set until an agent starts"
+	case s.Scheduler.State == "":
+		s.Reason = why + "; this kernel has no sched_ext"
+	case s.Scheduler.Enabled():
+		s.Reason = why + "; another scheduler is attached: " + s.Scheduler.Ops
+	}
+}

@@ -1,0 +1,103 @@
+package status
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"temper.dev/temper/internal/enforce"
+	"temper.dev/temper/internal/fixture"
+	"temper.dev/temper/internal/host"
+	"temper.dev/temper/internal/tier"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func attached(t *testing.T, ops string) host.Root {
+	return fixture.Node(t, fixture.Files{
+		"/sys/kernel/sched_ext/state":       "enabled\n",
+		"/sys/kernel/sched_ext/enable_seq":  "3\n",
+		"/sys/kernel/sched_ext/nr_rejected": "1\n",
+		"/sys/kernel/sched_ext/root/ops":    ops + "\n",
+	})
+}
+
+// withAgent adds the state of an agent, whose lock the test does not hold: the agent is dead.
+func withAgent(t *testing.T, root host.Root) {
+	state, err := os.ReadFile("testdata/agent.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fixture.Write(t, root, "/run/temper/status.json", string(state))
+}
+
+func snapshot() (*enforce.Snapshot, error) {
+	s := &enforce.Snapshot{
+		Info:    enforce.Info{ABI: enforce.ABI, NrCPUs: 2, HeartbeatTimeoutMs: 10000, SystemSharePct: 20, LimitsIgnored: 1, LoaderPID: 4242, BPFSHA256: [32]uint8{0xab, 0xcd}},
+		Control: enforce.Control{TierGen: 2, HeartbeatNs: uint64(99500 * time.Millisecond)},
+		Tiers:   map[uint64]tier.Tier{10: tier.Critical, 11: tier.Background, 12: tier.Background},
+	}
+	perCPU := enforce.Stats{GapKicks: 12, Rechecks: 1, SystemOver: 2}
+	perCPU.Gap.Bucket[5], perCPU.Gap.Bucket[8] = 98, 2
+	for i := range perCPU.Tier {
+		one := &perCPU.Tier[i]
+		one.RunNs, one.Enqueued, one.PlacedIdle = uint64(i+1)*1500*1e6, uint64(i*10), uint64(i*100)
+		one.Wait.Bucket[i], one.Wait.Bucket[i+8] = 97, 3
+		one.MaxWaitNs = uint64(i+1) * 1234567
+	}
+	perCPU.Tier[tier.Background].Preempted, perCPU.Tier[tier.Background].Parole = 7, 3
+	s.Stats.Add(perCPU)
+	s.Stats.Add(perCPU)
+	return s, nil
+}
+
+func noMaps() (*enforce.Snapshot, error)    { return nil, enforce.ErrNotPinned }
+func forbidden() (*enforce.Snapshot, error) { return nil, os.ErrPermission }
+
+func TestGolden(t *testing.T) {
+	withoutSchedExt := fixture.Node(t, nil)
+	alone := attached(t, "temper")
+	dead := attached(t, "temper")
+	withAgent(t, dead)
+	other := attached(t, "rusty")
+	for _, c := range []struct {
+		name string
+		src  Sources
+	}{
+		{"none", Sources{Root: withoutSchedExt, Maps: noMaps}},
+		{"alone", Sources{Root: alone, Maps: snapshot, Monotonic: 100 * time.Second}},
+		{"orphan", Sources{Root: dead, Maps: snapshot, Monotonic: 105 * time.Second}},
+		{"other", Sources{Root: other, Maps: forbidden}},
+	} {
+		s := Gather(c.src)
+		var table bytes.Buffer
+		s.Write(&table, Style{})
+		golden(t, c.name+".txt", table.Bytes())
+		data, err := json.MarshalIndent(s, "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden(t, c.name+".json", append(data, '\n'))
+	}
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs; if that is right, run the test with -update\ngot:\n%s", path, got)
+	}
+}
