@@ -1,0 +1,49 @@
+# Temper. `make` alone lists what there is to do.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+GO ?= go
+CC ?= gcc
+
+# -buildvcs=false: equal sources give equal programs, committed or not, and the lab's hashes stay.
+GOFLAGS_STATIC := -trimpath -buildvcs=false -ldflags='-s -w'
+CFLAGS_GUEST := -O2 -Wall -Wextra -Werror -D_GNU_SOURCE -static -pthread
+GUEST_LOAD := chain mcload quantum spin
+
+.PHONY: help deps build temper sched guest test lint clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+deps: ## install what the build, the tests and the lab need (root)
+	@scripts/deps.sh
+
+build: temper sched guest ## bin/temper, bin/scx_temper, and the lab's guest in build/
+
+temper: | bin
+	CGO_ENABLED=0 $(GO) build $(GOFLAGS_STATIC) -o bin/temper ./cmd/temper
+
+sched: | bin build
+	$(MAKE) -C sched
+
+guest: $(GUEST_LOAD:%=build/guest/%) | build/guest
+	CGO_ENABLED=0 $(GO) build $(GOFLAGS_STATIC) -o build/guest/init ./lab/guest
+
+build/guest/%: lab/guest/load/%.c lab/guest/load/load.h | build/guest
+	$(CC) $(CFLAGS_GUEST) -o $@ $< -lm
+
+bin build build/guest:
+	@mkdir -p $@
+
+test: deps build ## every test
+	$(GO) test ./...
+
+lint: ## formatting and vet
+	@unformatted=$$(gofmt -l cmd internal lab); \
+	if [ -n "$$unformatted" ]; then echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
+	$(GO) vet ./...
+
+clean: ## remove what was built; the lab's cache stays
+	rm -rf bin build
+	@if [ -f sched/Makefile ]; then $(MAKE) -C sched clean; fi

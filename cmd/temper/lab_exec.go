@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/lab"
+)
+
+func newLabExecCommand() *cobra.Command {
+	var machine machineFlags
+	var files []string
+	o := lab.ExecOptions{}
+	cmd := &cobra.Command{
+		Use:   "exec [flags] -- CMD [ARG]...",
+		Short: "Run a command in a guest, as root, on a kernel of choice",
+		Long: `Run a command in a fresh guest, as root, on a kernel of choice, and leave with its status. The guest
+has busybox, memcached, temper, scx_temper and the load generators, and no network. It runs in the
+fast mode, several host threads and the host's clock: right for trying what works, wrong for
+measuring. Nothing it does outlives it.`,
+		Example: `  temper lab exec -- uname -r
+  temper lab exec --kernel 7.0 -- temper doctor
+  temper lab exec --file /etc/temper.yaml=examples/node.yaml -- temper agent --config /etc/temper.yaml`,
+		Args: usageArgs(cobra.MinimumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if o.Files, err = parseFiles(files); err != nil {
+				return err
+			}
+			if o.CPUs < 1 || o.CPUs > 32 {
+				return exit.New(exit.Usage, "", "the guest can have 1 to 32 CPUs, not %d", o.CPUs)
+			}
+			o.Options, o.Argv, o.Output = machine.options(), args, cmd.OutOrStdout()
+			status, err := lab.Exec(cmd.Context(), o)
+			if err == nil && status != 0 {
+				return &exit.Error{Status: status, Cause: fmt.Errorf("%s left with status %d in the guest", args[0], status)}
+			}
+			return err
+		},
+	}
+	machine.register(cmd)
+	cmd.Flags().IntVar(&o.CPUs, "cpus", 3, "virtual CPUs")
+	cmd.Flags().StringArrayVar(&files, "file", nil, "GUESTPATH=HOSTPATH: put a file into the guest; may be repeated")
+	cmd.Flags().StringArrayVar(&o.Env, "env", nil, "NAME=VALUE: set a variable for the command; may be repeated")
+	cmd.Flags().DurationVar(&o.Deadline, "timeout", 10*time.Minute, "stop the guest after this time")
+	return cmd
+}
+
+func parseFiles(pairs []string) (map[string]string, error) {
+	files := map[string]string{}
+	for _, pair := range pairs {
+		guest, host, ok := strings.Cut(pair, "=")
+		if !ok || !strings.HasPrefix(guest, "/") || host == "" {
+			return nil, exit.New(exit.Usage, "write --file /path/in/guest=path/on/host", "%q is no pair of paths", pair)
+		}
+		files[guest] = host
+	}
+	return files, nil
+}

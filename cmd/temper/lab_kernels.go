@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"temper.dev/temper/lab"
+)
+
+func newLabKernelsCommand() *cobra.Command {
+	var asJSON bool
+	var fetch string
+	cmd := &cobra.Command{
+		Use:   "kernels",
+		Short: "List the kernels that the lab can boot, or fetch one",
+		Long: `List Debian's cloud kernels, newest first, as the archive has them now, and those in the cache. The
+archive drops old versions, the cache keeps them. A ladder uses the newest cached kernel of its series
+and fetches only where there is none; --fetch moves a series on to the archive's newest.
+
+Every download is verified by the signature of Debian's archive.`,
+		Example: `  temper lab kernels
+  temper lab kernels --fetch 6.18
+  temper lab kernels --json | jq -r '.[] | select(.cached).release'`,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cache, err := lab.DefaultCache()
+			if err != nil {
+				return err
+			}
+			if fetch != "" {
+				return fetchKernel(cmd.Context(), cmd.OutOrStdout(), cache, fetch)
+			}
+			kernels, problems := cache.AvailableKernels(cmd.Context())
+			if err := cmd.Context().Err(); err != nil {
+				return interrupted()
+			}
+			if len(kernels) == 0 && len(problems) > 0 {
+				return problems[0]
+			}
+			for _, p := range problems {
+				fmt.Fprintln(cmd.ErrOrStderr(), "temper: not listed:", p)
+			}
+			return writeKernels(cmd.OutOrStdout(), kernels, asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().StringVar(&fetch, "fetch", "", "fetch the newest kernel of this series, version or release")
+	_ = cmd.RegisterFlagCompletionFunc("fetch", completeKernel)
+	return cmd
+}
+
+func fetchKernel(ctx context.Context, w io.Writer, cache lab.Cache, want string) error {
+	k, err := cache.FetchKernel(ctx, want)
+	if ctx.Err() != nil {
+		return interrupted()
+	}
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "%s\n", cache.Vmlinuz(k))
+	return err
+}
+
+func writeKernels(w io.Writer, kernels []lab.Kernel, asJSON bool) error {
+	if asJSON {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(kernels)
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "SERIES\tRELEASE\tSUITE\tCACHED")
+	for _, k := range kernels {
+		suite, cached := k.Suite, "no"
+		if suite == "" {
+			suite = "-"
+		}
+		if k.Cached {
+			cached = "yes"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", k.Series, k.Release, suite, cached)
+	}
+	return t.Flush()
+}

@@ -1,0 +1,42 @@
+package lab
+
+import (
+	"os"
+	"path/filepath"
+
+	"temper.dev/temper/internal/exit"
+)
+
+// Assets is the folder that 'make build' fills: our own programs, for host and guest.
+type Assets string
+
+const (
+	schedulerProgram = "bin/scx_temper"
+	temperProgram    = "bin/temper"
+	bpfObject        = "build/temper.bpf.o"
+	guestInit        = "build/guest/init"
+)
+
+// guestPrograms are the load generators and tools of every guest.
+var guestPrograms = []string{"chain", "mcload", "quantum", "spin"}
+
+// DefaultAssets is the folder above the one that holds the running program.
+func DefaultAssets() (Assets, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	if self, err = filepath.EvalSymlinks(self); err != nil {
+		return "", err
+	}
+	return Assets(filepath.Dir(filepath.Dir(self))), nil
+}
+
+// file returns the path of something that was built, or says how to build it.
+func (a Assets) file(name string) (string, error) {
+	path := filepath.Join(string(a), name)
+	if _, err := os.Stat(path); err != nil {
+		return "", exit.New(exit.Failed, "run 'make build', or name the folder it filled with --assets", "the lab needs %s, which was not built", path)
+	}
+	return path, nil
+}

@@ -1,0 +1,132 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/lab/plan"
+)
+
+// guest is one run of the machine.
+type guest struct {
+	emulator string
+	args     []string
+	initrd   []byte
+	deadline time.Duration // real time after which the guest is taken to be stuck
+}
+
+// boot runs a guest in a folder of its own until it says that it is done, and hands each of its
+// events to handle. When it returns, no process and no file of the guest is left, whatever happened.
+func (c Cache) boot(ctx context.Context, g guest, handle func(plan.Event) error) error {
+	dir, leave, err := c.runFolder()
+	if err != nil {
+		return err
+	}
+	defer leave()
+	// The data file is made here, so that there is something to follow before the emulator starts.
+	for name, data := range map[string][]byte{"initrd": g.initrd, dataFile: nil} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			return c.explain(err)
+		}
+	}
+	bounded, cancel := context.WithTimeoutCause(ctx, g.deadline,
+		fmt.Errorf("the guest was stopped: it did not end within %s", g.deadline.Round(time.Second)))
+	defer cancel()
+	var emulatorErr error
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		emulatorErr = runEmulator(bounded, g, dir)
+	}()
+	done, err := follow(filepath.Join(dir, dataFile), ended, handle)
+	cancel() // a guest that is done need not take its time to power off
+	<-ended
+	switch {
+	case ctx.Err() != nil:
+		return exit.New(exit.Interrupted, "", "interrupted; the guest is gone and its record was not written")
+	case err == nil && done:
+		return nil
+	case err == nil:
+		err = emulatorErr
+	}
+	return fmt.Errorf("%w%s", err, lastLines(filepath.Join(dir, consoleFile), 15))
+}
+
+// runEmulator returns why the emulator ended. It never returns nil: a guest that is done is
+// stopped by its context.
+func runEmulator(ctx context.Context, g guest, dir string) error {
+	// The kernel sends Pdeathsig when the thread that started the child ends, so that must not
+	// happen before the child does.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, g.emulator, g.args...)
+	cmd.Dir = dir
+	cmd.Stderr = &stderr
+	// A process group of its own: Ctrl-C reaches this process, which then ends the guest.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	err := cmd.Run()
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		return fmt.Errorf("the emulator failed: %w: %s", err, strings.TrimSpace(stderr.String()))
+	}
+	return fmt.Errorf("the guest ended before it was done")
+}
+
+// runFolder makes a folder for one guest, and removes those of runs that were killed.
+func (c Cache) runFolder() (dir string, leave func(), err error) {
+	unlock, err := c.lock()
+	if err != nil {
+		return "", nil, err
+	}
+	defer unlock()
+	if err := os.MkdirAll(c.path("runs"), 0o755); err != nil {
+		return "", nil, c.explain(err)
+	}
+	c.sweepRuns()
+	if dir, err = os.MkdirTemp(c.path("runs"), ""); err != nil {
+		return "", nil, c.explain(err)
+	}
+	alive, err := os.Create(filepath.Join(dir, "alive"))
+	if err == nil {
+		err = flock(alive, syscall.LOCK_EX)
+	}
+	if err != nil {
+		return "", nil, c.explain(err)
+	}
+	return dir, func() { os.RemoveAll(dir); alive.Close() }, nil
+}
+
+// sweepRuns removes the folders that nobody keeps alive. The lock ends with its holder, however it ends.
+func (c Cache) sweepRuns() {
+	left, _ := filepath.Glob(c.path("runs", "*"))
+	for _, dir := range left {
+		f, err := os.Open(filepath.Join(dir, "alive"))
+		if err == nil && flock(f, syscall.LOCK_EX|syscall.LOCK_NB) == nil || os.IsNotExist(err) {
+			os.RemoveAll(dir)
+		}
+		f.Close()
+	}
+}
+
+// lastLines quotes the end of the console, for whoever has to find out why a guest died.
+func lastLines(path string, n int) string {
+	text, err := os.ReadFile(path)
+	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(string(text), "\r", "")), "\n")
+	if err != nil || lines[0] == "" {
+		return "; its console is empty"
+	}
+	return "; its console ends with:\n  " + strings.Join(lines[max(0, len(lines)-n):], "\n  ")
+}

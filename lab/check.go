@@ -1,0 +1,91 @@
+package lab
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/lab/plan"
+)
+
+// Scenarios are the workloads, with a line for those who choose.
+var Scenarios = []struct{ Name, Summary string }{
+	{plan.Chain, "10 services in a row, 0.4 ms of computing each, at a fixed rate"},
+	{plan.Memcached, "memcached from Debian, at a fraction of its measured saturation"},
+}
+
+// The quantum is a count of the PIT's 1.193 MHz ticks, 16 bits wide.
+const (
+	minQuantum = 10
+	maxQuantum = 54_000
+)
+
+// CheckPlan refuses what would fail in the guest, or measure something else than was meant.
+func CheckPlan(p plan.Plan) error {
+	usage := func(cure, format string, args ...any) error { return exit.New(exit.Usage, cure, format, args...) }
+	if !slices.Contains(scenarioNames(), p.Scenario) {
+		return usage("choose one of "+strings.Join(scenarioNames(), ", "), "no scenario %q", p.Scenario)
+	}
+	for _, name := range p.Arms {
+		if _, ok := plan.FindArm(name); !ok {
+			return usage("choose from "+strings.Join(armNames(), ", "), "no arm %q", name)
+		}
+	}
+	for _, step := range p.Steps {
+		if step < 0 {
+			return usage("", "a step is a number of spinners, not %d", step)
+		}
+	}
+	switch {
+	case len(p.Arms) == 0:
+		return usage("choose from "+strings.Join(armNames(), ", "), "no arms")
+	case len(p.Steps) == 0:
+		return usage("", "no steps")
+	case p.Seconds <= 0 || p.WarmUp <= 0:
+		return usage("", "windows and warm-up need a length above 0")
+	case p.Scenario == plan.Memcached && (p.Load <= 0 || p.Load > 1):
+		return usage("", "load is a fraction of saturation above 0 and up to 1, not %v", p.Load)
+	case p.Scenario == plan.Chain && p.Load != 0:
+		return usage("leave --load out", "the rate of scenario chain is fixed")
+	case p.Quantum < minQuantum || p.Quantum > maxQuantum:
+		return usage("", "the quantum is %d to %d us, not %d", minQuantum, maxQuantum, p.Quantum)
+	}
+	_, err := machineFor(p.CPUs)
+	return err
+}
+
+func scenarioNames() []string {
+	var names []string
+	for _, s := range Scenarios {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+func armNames() []string {
+	var names []string
+	for _, a := range plan.Arms {
+		names = append(names, a.Name)
+	}
+	return names
+}
+
+// UpDown is a ladder climbed and then descended: 0,1,4 becomes 0,1,4,1,0.
+func UpDown(steps []int) []int {
+	down := slices.Clone(steps)
+	slices.Reverse(down)
+	return slices.Concat(steps, down[min(1, len(down)):])
+}
+
+// RecordName is the name of a plan's record in a study's folder.
+func RecordName(p plan.Plan) string {
+	name := fmt.Sprintf("%s-%dcpu", p.Scenario, p.CPUs)
+	if p.Load != 0 {
+		name += fmt.Sprintf("-load%g", p.Load*100)
+	}
+	if p.Bursty {
+		name += "-bursty"
+	}
+	return fmt.Sprintf("%s-seed%d.json", name, p.Seed)
+}

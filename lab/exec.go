@@ -1,0 +1,82 @@
+package lab
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"strconv"
+	"time"
+
+	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/lab/plan"
+)
+
+// ExecOptions is one command to run in a guest.
+type ExecOptions struct {
+	Options
+	CPUs     int // virtual CPUs
+	Argv     []string
+	Env      []string          // added to the guest's own
+	Files    map[string]string // path in the guest: path on the host
+	Deadline time.Duration     // real time; the guest is stopped after it
+	Output   io.Writer         // what the command prints, as it prints it
+}
+
+// Exec boots the fast machine, runs a command in it, and returns the command's exit status.
+func Exec(ctx context.Context, o ExecOptions) (status int, err error) {
+	l, err := Open(ctx, o.Options, true)
+	if err != nil {
+		return 0, err
+	}
+	overlay, err := l.execOverlay(o)
+	if err != nil {
+		return 0, err
+	}
+	initrd, err := l.image.initrd(overlay)
+	if err != nil {
+		return 0, err
+	}
+	err = l.cache.boot(ctx, guest{
+		emulator: l.emulator.path,
+		args:     fastArgs(o.CPUs, l.cache.Vmlinuz(l.Kernel)),
+		initrd:   initrd,
+		deadline: o.Deadline,
+	}, func(e plan.Event) (err error) {
+		switch e.Kind {
+		case "log":
+			_, err = io.WriteString(o.Output, e.Text)
+		case "done":
+			status, err = strconv.Atoi(e.Text)
+		}
+		return err
+	})
+	return status, err
+}
+
+// execOverlay holds the command, the files that come with it, and the temper that runs now (a
+// ladder's guest has none: it would change the guest's hash with every change to this program).
+func (l *Lab) execOverlay(o ExecOptions) (archive, error) {
+	text, err := json.Marshal(plan.Command{Argv: o.Argv, Env: o.Env})
+	if err != nil {
+		return nil, err
+	}
+	temper, err := l.assets.file(temperProgram)
+	if err != nil {
+		return nil, err
+	}
+	overlay := archive{}
+	overlay.data("exec.json", text)
+	overlay.program("bin/temper", temper)
+	for name, host := range o.Files {
+		info, err := os.Stat(host)
+		if err != nil {
+			return nil, exit.New(exit.Usage, "", "cannot put a file into the guest: %w", err)
+		}
+		if !info.Mode().IsRegular() {
+			return nil, exit.New(exit.Usage, "", "cannot put %s into the guest: it is not a regular file", host)
+		}
+		overlay.file(name, host, info.Mode())
+	}
+	return overlay, nil
+}

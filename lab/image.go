@@ -1,0 +1,101 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"path/filepath"
+)
+
+// image is the part of the initrd that is the same for every run of the same build: the
+// distribution's userland and our programs. What a run adds follows it as a second archive.
+//
+// It is not compressed: the guest would spend seconds of its slow, counted instructions on it.
+type image struct {
+	data []byte
+	hash string
+}
+
+// packImage packs the guest. The scheduler is in it only where an arm needs it, so that a stock
+// guest, and a study of stock, stay the same while the scheduler is worked on.
+func packImage(ctx context.Context, userland string, assets Assets, withScheduler bool) (image, error) {
+	a := archive{}
+	for _, dir := range []string{"dev", "etc", "proc", "root", "run", "sys", "tmp", "var/log", "var/run"} {
+		a.dir(dir)
+	}
+	// memcached looks up whom it runs as.
+	a.data("etc/passwd", []byte("root:x:0:0:root:/root:/bin/sh\n"))
+	a.data("etc/group", []byte("root:x:0:\n"))
+	if err := a.addShell(ctx, userland); err != nil {
+		return image{}, err
+	}
+	if err := a.addService(userland); err != nil {
+		return image{}, err
+	}
+	if err := a.addOurs(assets, withScheduler); err != nil {
+		return image{}, err
+	}
+	var out bytes.Buffer
+	if err := a.write(&out); err != nil {
+		return image{}, err
+	}
+	sum := sha256.Sum256(out.Bytes())
+	return image{out.Bytes(), hex.EncodeToString(sum[:])}, nil
+}
+
+func (a archive) addShell(ctx context.Context, userland string) error {
+	busybox := filepath.Join(userland, shellBinary)
+	names, err := applets(ctx, busybox)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		a.link("bin/"+name, "busybox")
+	}
+	a.program("bin/busybox", busybox)
+	return nil
+}
+
+func (a archive) addService(userland string) error {
+	files, _, err := libraryClosure(userland, serviceBinary)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		a.program(f, filepath.Join(userland, f))
+		if filepath.Base(f) == loaderName {
+			a.link("lib64/"+loaderName, "/"+f)
+		}
+	}
+	return nil
+}
+
+func (a archive) addOurs(assets Assets, withScheduler bool) error {
+	ours := map[string]string{"init": guestInit}
+	for _, p := range guestPrograms {
+		ours["bin/"+p] = "build/guest/" + p
+	}
+	if withScheduler {
+		ours["bin/scx_temper"] = schedulerProgram
+	}
+	for name, asset := range ours {
+		host, err := assets.file(asset)
+		if err != nil {
+			return err
+		}
+		a.program(name, host)
+	}
+	return nil
+}
+
+// initrd is the image with what a run adds. The kernel takes archives one after the other, each
+// at a multiple of four bytes.
+func (i image) initrd(overlay archive) ([]byte, error) {
+	out := bytes.NewBuffer(bytes.Clone(i.data))
+	for out.Len()%4 != 0 {
+		out.WriteByte(0)
+	}
+	err := overlay.write(out)
+	return out.Bytes(), err
+}

@@ -1,0 +1,90 @@
+package lab
+
+import (
+	"cmp"
+	"context"
+	"os"
+
+	"temper.dev/temper/internal/bench"
+)
+
+// Options say which machine to start. The zero value is the default machine of this checkout.
+type Options struct {
+	Kernel string // series, version or release; "" is DefaultSeries
+	Assets Assets // "" is DefaultAssets
+	Cache  Cache  // "" is DefaultCache
+}
+
+// Lab is a machine that is ready to start, any number of times: kernel, guest and emulator are at
+// hand, and stay the same however the checkout changes meanwhile.
+type Lab struct {
+	Kernel Kernel
+	Hashes bench.Hashes
+
+	cache    Cache
+	assets   Assets
+	emulator emulator
+	image    image
+}
+
+// Open gets everything ready, and fetches what is not cached. withScheduler puts scx_temper into the guest.
+func Open(ctx context.Context, o Options, withScheduler bool) (*Lab, error) {
+	l := &Lab{cache: o.Cache, assets: o.Assets}
+	var err error
+	if l.cache == "" {
+		if l.cache, err = DefaultCache(); err != nil {
+			return nil, err
+		}
+	}
+	if l.assets == "" {
+		if l.assets, err = DefaultAssets(); err != nil {
+			return nil, err
+		}
+	}
+	// In the order of what a newcomer is most likely to lack; the network comes last.
+	if l.emulator, err = findEmulator(ctx); err != nil {
+		return nil, err
+	}
+	l.Hashes.Emulator = l.emulator.hash
+	if withScheduler {
+		if err := l.hashBPF(); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := l.assets.file(guestInit); err != nil {
+		return nil, err
+	}
+	if l.Kernel, err = l.cache.FindKernel(ctx, cmp.Or(o.Kernel, os.Getenv("TEMPER_KERNEL"))); err != nil {
+		return nil, err
+	}
+	if l.Hashes.Kernel, err = hashFile(l.cache.Vmlinuz(l.Kernel)); err != nil {
+		return nil, err
+	}
+	if l.image, err = l.packGuest(ctx, withScheduler); err != nil {
+		return nil, err
+	}
+	l.Hashes.Guest = l.image.hash
+	return l, nil
+}
+
+func (l *Lab) hashBPF() error {
+	object, err := l.assets.file(bpfObject)
+	if err != nil {
+		return err
+	}
+	l.Hashes.BPF, err = hashFile(object)
+	return err
+}
+
+func (l *Lab) packGuest(ctx context.Context, withScheduler bool) (image, error) {
+	unlock, err := l.cache.lock()
+	if err != nil {
+		return image{}, err
+	}
+	defer unlock()
+	userland, err := l.cache.userland(ctx)
+	if err != nil {
+		return image{}, err
+	}
+	return packImage(ctx, userland, l.assets, withScheduler)
+}

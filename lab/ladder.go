@@ -1,0 +1,132 @@
+package lab
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"temper.dev/temper/internal/bench"
+	"temper.dev/temper/lab/plan"
+)
+
+// Progress is how far a ladder has come.
+type Progress struct {
+	Stage       string // what goes on now
+	Done, Total int    // windows
+	Left        time.Duration
+	Window      *plan.Window // the one that has just ended, or nil
+}
+
+// Shuffle returns the plan with its arms in the order that its seed gives, so that no arm always
+// runs on the machine that another has just left.
+func Shuffle(p plan.Plan) plan.Plan {
+	p.Arms = slices.Clone(p.Arms)
+	r := rand.New(rand.NewPCG(uint64(p.Seed), 0))
+	r.Shuffle(len(p.Arms), func(i, j int) { p.Arms[i], p.Arms[j] = p.Arms[j], p.Arms[i] })
+	return p
+}
+
+// UsesScheduler tells whether any arm of the plan attaches scx_temper.
+func UsesScheduler(arms []string) bool {
+	return slices.ContainsFunc(arms, func(name string) bool {
+		arm, _ := plan.FindArm(name)
+		return arm.Temper
+	})
+}
+
+// Ladder gets a machine ready and runs one plan on it.
+func Ladder(ctx context.Context, o Options, p plan.Plan, progress func(Progress)) (bench.Record, error) {
+	progress(Progress{Stage: "getting the machine ready"})
+	l, err := Open(ctx, o, UsesScheduler(p.Arms))
+	if err != nil {
+		return bench.Record{}, err
+	}
+	return l.Ladder(ctx, p, progress)
+}
+
+// Ladder runs a plan, its arms shuffled, in one boot of the deterministic machine.
+func (l *Lab) Ladder(ctx context.Context, p plan.Plan, progress func(Progress)) (bench.Record, error) {
+	p = Shuffle(p)
+	machine, err := machineFor(p.CPUs)
+	if err != nil {
+		return bench.Record{}, err
+	}
+	overlay := archive{}
+	text, err := json.Marshal(p)
+	if err != nil {
+		return bench.Record{}, err
+	}
+	overlay.data("plan.json", text)
+	initrd, err := l.image.initrd(overlay)
+	if err != nil {
+		return bench.Record{}, err
+	}
+	run := &ladderRun{plan: p, eta: newEstimate(machine, p), progress: progress, record: bench.Record{
+		Schema: bench.Schema, Scenario: p.Scenario, Load: p.Load, Bursty: p.Bursty, Seed: p.Seed, CPUs: p.CPUs, Seconds: p.Seconds,
+		Machine: machineRecord(machine, l.emulator, p.Quantum), Hashes: l.Hashes,
+	}}
+	run.report("booting "+l.Kernel.Release, nil)
+	err = l.cache.boot(ctx, guest{
+		emulator: l.emulator.path,
+		args:     deterministicArgs(machine, l.cache.Vmlinuz(l.Kernel)),
+		initrd:   initrd,
+		deadline: run.eta.deadline(),
+	}, run.handle)
+	return run.record, err
+}
+
+// ladderRun turns events into a record.
+type ladderRun struct {
+	plan     plan.Plan
+	record   bench.Record
+	windows  int
+	eta      *estimate
+	progress func(Progress)
+}
+
+func (r *ladderRun) total() int { return len(r.plan.Arms) * len(r.plan.Steps) }
+
+func (r *ladderRun) report(stage string, w *plan.Window) {
+	r.progress(Progress{Stage: stage, Done: r.windows, Total: r.total(), Left: r.eta.left(time.Now(), r.windows), Window: w})
+}
+
+func (r *ladderRun) handle(e plan.Event) error {
+	switch {
+	case e.Kind == "ready" && e.Ready != nil:
+		r.record.Kernel = e.Ready.Kernel
+		r.record.SaturationRPS, r.record.RateRPS = e.Ready.SaturationRPS, e.Ready.RateRPS
+		r.eta.ready(time.Now())
+		r.report("measuring", nil)
+	case e.Kind == "window" && e.Window != nil:
+		if err := r.addWindow(e.Window); err != nil {
+			return err
+		}
+		r.report("measuring", e.Window)
+	case e.Kind == "done":
+		if r.windows != r.total() {
+			return fmt.Errorf("the guest is done after %d windows of %d", r.windows, r.total())
+		}
+	}
+	return nil
+}
+
+// addWindow expects the windows in the plan's order; the same arm may come twice (stock against stock).
+func (r *ladderRun) addWindow(w *plan.Window) error {
+	if r.windows == r.total() {
+		return fmt.Errorf("the guest sent more than %d windows", r.total())
+	}
+	arm, step := r.windows/len(r.plan.Steps), r.windows%len(r.plan.Steps)
+	if w.Arm != r.plan.Arms[arm] || w.Step.Background != r.plan.Steps[step] {
+		return fmt.Errorf("window %d is %s at %d, not %s at %d",
+			r.windows, w.Arm, w.Step.Background, r.plan.Arms[arm], r.plan.Steps[step])
+	}
+	if step == 0 {
+		r.record.Arms = append(r.record.Arms, bench.Arm{Arm: w.Arm, Preempt: w.Preempt})
+	}
+	r.record.Arms[arm].Steps = append(r.record.Arms[arm].Steps, w.Step)
+	r.windows++
+	return nil
+}

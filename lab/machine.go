@@ -1,0 +1,133 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"temper.dev/temper/internal/bench"
+	"temper.dev/temper/internal/exit"
+)
+
+const (
+	emulatorProgram = "qemu-system-x86_64"
+	consoleFile     = "console.log"
+	dataFile        = "data.jsonl"
+	memoryMB        = 2048
+)
+
+// speed is a machine of one constant speed per CPU. The emulator runs its CPUs in turn on one host
+// thread, 2^-shift instructions a nanosecond, so the number of CPUs and the shift set the speed of
+// each. Both machines below give a CPU 167 million instructions a guest second.
+type speed struct {
+	vcpus, shift int
+}
+
+var (
+	small = speed{vcpus: 3, shift: 1}
+	large = speed{vcpus: 6, shift: 0}
+)
+
+// machineFor is the machine with room for the application CPUs and the load generator's.
+func machineFor(cpus int) (speed, error) {
+	switch {
+	case cpus < 1:
+	case cpus < small.vcpus:
+		return small, nil
+	case cpus < large.vcpus:
+		return large, nil
+	}
+	return speed{}, exit.New(exit.Usage, fmt.Sprintf("choose 1 to %d", large.vcpus-1),
+		"no machine of the lab's constant speed has %d application CPUs", cpus)
+}
+
+// mips is the speed of one CPU, in million instructions a guest second.
+func (s speed) mips() float64 {
+	return 1000 / float64(int(1)<<s.shift) / float64(s.vcpus)
+}
+
+// hostFactor is about how many real seconds a guest second takes, for estimates and deadlines.
+func (s speed) hostFactor() float64 {
+	return 7 / float64(int(1)<<s.shift)
+}
+
+// deterministicArgs start a machine whose time is its executed instructions. Each piece removes one
+// source of difference between runs or CPUs; docs and the design name them one by one:
+// idle=poll keeps a CPU's turn equally long whether it works or idles; hpet=off lets the guest bound
+// the turns with the PIT (the load folder's quantum.c); the rest removes the host's clock, its
+// random numbers, and address randomization.
+func deterministicArgs(s speed, kernel string) []string {
+	return append([]string{
+		"-accel", "tcg,thread=single",
+		"-icount", fmt.Sprintf("shift=%d,sleep=off", s.shift),
+		"-rtc", "base=2026-01-01,clock=vm",
+		"-smp", strconv.Itoa(s.vcpus),
+		"-append", commandLine("idle=poll"),
+	}, commonArgs(kernel)...)
+}
+
+// fastArgs start a machine with one host thread a CPU: quick, for tests of function, never of speed.
+func fastArgs(vcpus int, kernel string) []string {
+	return append([]string{
+		"-accel", "tcg,thread=multi",
+		"-smp", strconv.Itoa(vcpus),
+		"-append", commandLine(),
+	}, commonArgs(kernel)...)
+}
+
+// commonArgs connect the guest by files: a pipe could hold the guest up when the host is slow to
+// read. Paths are relative to the folder that the guest runs in.
+func commonArgs(kernel string) []string {
+	return []string{
+		"-machine", "pc,hpet=off",
+		"-cpu", "max,-rdrand,-rdseed",
+		"-m", strconv.Itoa(memoryMB),
+		"-kernel", kernel,
+		"-initrd", "initrd",
+		"-display", "none", "-monitor", "none", "-no-reboot", "-nic", "none",
+		"-serial", "file:" + consoleFile,
+		"-serial", "file:" + dataFile,
+	}
+}
+
+// commandLine is the kernel's. No preempt=: it boots in its own default, and arms switch at run time.
+func commandLine(extra ...string) string {
+	words := []string{"console=ttyS0", "quiet", "panic=-1", "nokaslr", "iomem=relaxed"}
+	return strings.Join(slices.Concat(words, extra), " ")
+}
+
+// emulator is the QEMU of this host.
+type emulator struct {
+	path, version, hash string
+}
+
+var emulatorVersion = regexp.MustCompile(`version (\d+)(\.\S+(?: \([^)]*\))?)`)
+
+func findEmulator(ctx context.Context) (emulator, error) {
+	path, err := exec.LookPath(emulatorProgram)
+	if err != nil {
+		return emulator{}, exit.New(exit.Failed, "run 'make deps', or install qemu-system-x86", "the lab needs %s", emulatorProgram)
+	}
+	out, err := exec.CommandContext(ctx, path, "--version").Output()
+	if err != nil {
+		return emulator{}, fmt.Errorf("%s --version: %w", path, err)
+	}
+	m := emulatorVersion.FindStringSubmatch(string(out))
+	if m == nil {
+		return emulator{}, fmt.Errorf("%s --version says %q", path, out)
+	}
+	if major, err := strconv.Atoi(m[1]); err != nil || major < 8 {
+		return emulator{}, exit.New(exit.Failed, "run 'make deps', or install QEMU 8 or newer", "QEMU here is %s", m[1]+m[2])
+	}
+	hash, err := hashFile(path)
+	return emulator{path, m[1] + m[2], hash}, err
+}
+
+// machineRecord is how a record names the machine.
+func machineRecord(s speed, e emulator, quantum int) bench.Machine {
+	return bench.Machine{Kind: "lab", MIPSPerCPU: s.mips(), QuantumUS: quantum, Emulator: e.version}
+}

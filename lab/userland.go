@@ -1,0 +1,142 @@
+package lab
+
+import (
+	"context"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// The guest's userland is Debian 12's, whatever the host: the service that is measured must be the
+// same program everywhere.
+const (
+	userlandSuite = "bookworm"
+	serviceBinary = "usr/bin/memcached"
+	shellBinary   = "bin/busybox"
+	loaderName    = "ld-linux-x86-64.so.2"
+)
+
+// libraryDirs are where Debian keeps shared libraries, and where the loader looks unasked.
+var libraryDirs = []string{"lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu"}
+
+// userland returns the folder that holds the distribution's part of the guest, as unpacked
+// packages, and fetches it where it is not cached.
+func (c Cache) userland(ctx context.Context) (string, error) {
+	dir := c.path("userland", userlandSuite)
+	if _, err := os.Stat(dir); err == nil {
+		return dir, nil
+	}
+	s, err := openSuite(ctx, c, userlandSuite)
+	if err != nil {
+		return "", err
+	}
+	if err := s.update(ctx); err != nil {
+		return "", err
+	}
+	temp, err := c.temp()
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(temp)
+	if err := s.download(ctx, temp, "busybox-static"); err != nil {
+		return "", err
+	}
+	if err := s.downloadWithLibraries(ctx, temp, "memcached", serviceBinary); err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return "", c.explain(err)
+	}
+	return dir, c.explain(os.Rename(temp, dir))
+}
+
+// downloadWithLibraries unpacks a package into root, and then the libraries it depends on, level by
+// level, until the loader would find all that the binary needs. Most of what a package depends on
+// serves its installation, not its binary.
+func (s *suite) downloadWithLibraries(ctx context.Context, root, name, binary string) error {
+	got := map[string]bool{}
+	for level := []string{name}; ; {
+		if err := s.download(ctx, root, level...); err != nil {
+			return err
+		}
+		_, missing, err := libraryClosure(root, binary)
+		if err != nil || len(missing) == 0 {
+			return err
+		}
+		var next []string
+		for _, p := range level {
+			got[p] = true
+			deps, err := s.depends(ctx, p)
+			if err != nil {
+				return err
+			}
+			next = append(next, deps...)
+		}
+		slices.Sort(next)
+		next = slices.DeleteFunc(slices.Compact(next), func(p string) bool {
+			return got[p] || !strings.HasPrefix(p, "lib")
+		})
+		if len(next) == 0 {
+			return fmt.Errorf("%s needs %s, which no package it depends on has", binary, strings.Join(missing, ", "))
+		}
+		level = next
+	}
+}
+
+// libraryClosure lists the files under root that binary needs to start, itself and the loader
+// included (libc asks for it), and the names of those that are missing.
+func libraryClosure(root, binary string) (files, missing []string, err error) {
+	files = []string{binary}
+	seen := map[string]bool{}
+	for i := 0; i < len(files); i++ {
+		needed, err := neededBy(filepath.Join(root, files[i]))
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, name := range needed {
+			if seen[name] {
+				continue
+			}
+			seen[name] = true
+			if file := findLibrary(root, name); file != "" {
+				files = append(files, file)
+				continue
+			}
+			missing = append(missing, name)
+		}
+	}
+	return files, missing, nil
+}
+
+func neededBy(path string) ([]string, error) {
+	f, err := elf.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	defer f.Close()
+	return f.ImportedLibraries()
+}
+
+func findLibrary(root, name string) string {
+	for _, dir := range libraryDirs {
+		file := filepath.Join(dir, name)
+		if _, err := os.Stat(filepath.Join(root, file)); err == nil {
+			return file
+		}
+	}
+	return ""
+}
+
+// applets lists the commands that busybox plays. It is static, so it runs on the host too.
+func applets(ctx context.Context, busybox string) ([]string, error) {
+	out, err := exec.CommandContext(ctx, busybox, "--list").Output()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s --list", busybox), err)
+	}
+	return strings.Fields(string(out)), nil
+}
