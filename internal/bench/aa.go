@@ -60,8 +60,8 @@ func NewAA(pools []*Pooled) (*AA, error) {
 			return nil, fmt.Errorf("%s: an A/A study needs at least 2 seeds and has %d", p.Plan(), len(p.Seeds))
 		}
 		g := AAGroup{Plan: p.Plan(), Conditions: p.Conditions, Seeds: len(p.Seeds)}
-		for _, row := range p.rows() {
-			if IsStock(row.arm.Label) {
+		for _, row := range p.Rows() {
+			if IsStock(row.Arm.Label) {
 				g.Cells = append(g.Cells, p.studyCell(row))
 			}
 		}
@@ -74,11 +74,11 @@ func NewAA(pools []*Pooled) (*AA, error) {
 	return study, nil
 }
 
-func (p *Pooled) studyCell(row tableRow) AACell {
-	out := AACell{Arm: row.arm.Label, Background: row.cell.Background, Visit: row.cell.Visit}
-	second := p.Arm(row.arm.Label+" #2").Cell(row.cell.Background, row.cell.Visit)
+func (p *Pooled) studyCell(row Row) AACell {
+	out := AACell{Arm: row.Arm.Label, Background: row.Cell.Background, Visit: row.Cell.Visit}
+	second := p.Arm(row.Arm.Label+" #2").Cell(row.Cell.Background, row.Cell.Visit)
 	for _, name := range aaFigures {
-		values := row.cell.bySeed(name)
+		values := row.Cell.bySeed(name)
 		valid := present(values)
 		if len(valid) == 0 {
 			continue
@@ -102,7 +102,7 @@ func (c *Cell) bySeed(name Figure) []float64 {
 	for i, w := range c.Windows {
 		values[i] = math.NaN()
 		if w.Valid {
-			values[i] = figuresOf(w.Step).At(name)
+			values[i] = FiguresOf(w.Step).At(name)
 		}
 	}
 	return values

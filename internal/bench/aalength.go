@@ -79,7 +79,7 @@ func (g *AAGroup) steps() []AACell {
 func (g *AAGroup) halfWidth(b Bar, background, visit int) float64 {
 	narrowest := math.NaN()
 	for _, c := range g.Cells {
-		if c.Background != background || c.Visit != visit {
+		if c.Background != background || c.Visit != visit || c.Arm != baseName(c.Arm) { // an arm's second run is in its pairs
 			continue
 		}
 		h := c.halfWidth(b.Figure, b.Over != OverFloor)

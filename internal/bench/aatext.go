@@ -17,7 +17,7 @@ func (study *AA) WriteText(w io.Writer) error {
 		for _, c := range g.Cells {
 			for _, f := range c.Figures {
 				t.add(c.Arm, StepLabel(c.Background, c.Visit), f.Figure.Short(), fmt.Sprint(f.Windows),
-					f.format(f.Min), f.format(f.Median), f.format(f.Max), f.Unpaired.Text(), f.Paired.Text())
+					f.Format(f.Min), f.Format(f.Median), f.Format(f.Max), f.Unpaired.Text(), f.Paired.Text())
 			}
 		}
 		n := grid{}
@@ -34,8 +34,8 @@ func (study *AA) WriteText(w io.Writer) error {
 	return err
 }
 
-// format writes a figure's value: ms, iterations or cores.
-func (f AAFigure) format(v float64) string {
+// Format writes a figure's value: ms, iterations or cores.
+func (f AAFigure) Format(v float64) string {
 	switch f.Figure {
 	case Work:
 		return fmt.Sprintf("%.0f", v)

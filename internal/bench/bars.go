@@ -44,13 +44,18 @@ var Bars = []Bar{
 	{ID: "work-most", Scenarios: []string{chain, memcached}, Figure: Work, Over: OverMost, Steps: LoadedStep, AtLeast: true, Limit: 0.97},
 }
 
+// Name is the bar in words, without its limit.
+func (b Bar) Name() string {
+	return b.Figure.Short() + " at " + string(b.Steps) + " over " + string(b.Over)
+}
+
 // Text is the bar in words.
 func (b Bar) Text() string {
 	limit := "at most "
 	if b.AtLeast {
 		limit = "at least "
 	}
-	text := b.Figure.Short() + " at " + string(b.Steps) + " over " + string(b.Over) + ": " + limit + twoDecimals(b.Limit)
+	text := b.Name() + ": " + limit + twoDecimals(b.Limit)
 	if b.Preemptions > 0 {
 		text += ", or the floor plus " + trimFloat(b.Preemptions) + " measured preemptions if that is more"
 	}

@@ -73,7 +73,9 @@ func WriteBars(w io.Writer, results []BarResult) error {
 			g.add("bar", "limit", "measured", "at bg", "best stock", "over best overall", "A/A spread", "")
 		}
 		g.add(barRow(s)...)
-		notes = append(notes, barNotes(s)...)
+		if note := s.Note(); note != "" {
+			notes = append(notes, fmt.Sprintf("  %s: %s. %s", s.Worst.Bar, s.Worst.Text, note))
+		}
 	}
 	flush()
 	_, err := io.WriteString(w, b.String())
@@ -121,9 +123,10 @@ func (s BarSummary) Verdict() string {
 	return fmt.Sprintf("FAIL at %d of %s", s.Failed, plural(s.Steps, "step", "steps"))
 }
 
-func barNotes(s BarSummary) []string {
+// Note says how the bar was decided, where a figure and a limit do not say it all; else it is empty.
+func (s BarSummary) Note() string {
 	if s.Failed == 0 && !s.Worst.InsideSpread {
-		return nil
+		return ""
 	}
-	return []string{fmt.Sprintf("  %s: %s. %s.", s.Worst.Bar, s.Worst.Text, capital(s.Worst.Where()))}
+	return capital(s.Worst.Where()) + "."
 }

@@ -81,7 +81,7 @@ func (c *Cell) weighted(weights []int) Figures {
 	for i, w := range c.Windows {
 		for range weights[i] {
 			if w.Valid {
-				f := figuresOf(w.Step)
+				f := FiguresOf(w.Step)
 				drawn = append(drawn, f)
 				sum.Mean += f.Mean
 				sum.Work += f.Work

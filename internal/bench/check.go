@@ -8,7 +8,8 @@ import (
 // BarResult is one bar at one step of one pool.
 type BarResult struct {
 	Bar        string  `json:"bar"`  // its ID
-	Text       string  `json:"text"` // the bar in words
+	Name       string  `json:"name"` // in words
+	Text       string  `json:"text"` // and with its limit
 	Plan       string  `json:"plan"` // scenario, load and CPUs, in words
 	Scenario   string  `json:"scenario"`
 	Load       float64 `json:"load,omitempty"`
@@ -46,9 +47,9 @@ type BarResult struct {
 func Check(pools []*Pooled, aa *AA) []BarResult {
 	var results []BarResult
 	for _, p := range pools {
-		for _, row := range p.rows() {
+		for _, row := range p.Rows() {
 			for _, b := range Bars {
-				if IsOurs(row.arm.Label) && b.appliesTo(p.Conditions.Scenario) && b.Steps.include(row.cell.Background) {
+				if IsOurs(row.Arm.Label) && b.appliesTo(p.Conditions.Scenario) && b.Steps.include(row.Cell.Background) {
 					results = append(results, p.check(b, row, aa))
 				}
 			}
@@ -68,11 +69,11 @@ func Failed(results []BarResult) []BarResult {
 	return failed
 }
 
-func (p *Pooled) check(b Bar, row tableRow, aa *AA) BarResult {
-	c := row.cell
+func (p *Pooled) check(b Bar, row Row, aa *AA) BarResult {
+	c := row.Cell
 	r := BarResult{
-		Bar: b.ID, Text: b.Text(), Plan: p.Plan(), Scenario: p.Conditions.Scenario, Load: p.Conditions.Load,
-		CPUs: p.Conditions.CPUs, Arm: row.arm.Label, Background: c.Background, Visit: c.Visit, AtLeast: b.AtLeast, Limit: b.limitFor(p),
+		Bar: b.ID, Name: b.Name(), Text: b.Text(), Plan: p.Plan(), Scenario: p.Conditions.Scenario, Load: p.Conditions.Load,
+		CPUs: p.Conditions.CPUs, Arm: row.Arm.Label, Background: c.Background, Visit: c.Visit, AtLeast: b.AtLeast, Limit: b.limitFor(p),
 	}
 	r.Applied = r.Limit
 	reference, against := p.reference(b, c)

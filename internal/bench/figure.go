@@ -75,8 +75,8 @@ func (f Figures) At(name Figure) float64 {
 	return math.NaN()
 }
 
-// figuresOf are a window's figures as its record gives them.
-func figuresOf(s Step) Figures {
+// FiguresOf are a window's figures as its record gives them.
+func FiguresOf(s Step) Figures {
 	return Figures{
 		P50: s.P50, P90: s.P90, P99: s.P99, P999: s.P999, Mean: s.Mean,
 		Work: float64(s.BackgroundWork), BackgroundCores: s.BackgroundCores, IdleCores: s.IdleCores,

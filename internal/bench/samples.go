@@ -62,8 +62,8 @@ func quantiles(bins []bin, weights []int, fractions ...float64) []float64 {
 	return out
 }
 
-// rank is the 1-based place of a quantile among n sorted values. The small term takes back what a product such as
-// 0.99 * 100 has too much in binary.
+// rank is the 1-based place of a quantile among n sorted values, rounded as HDR's own percentiles are: one window gives
+// the figures of its record.
 func rank(fraction float64, n int64) int64 {
-	return max(1, int64(math.Ceil(fraction*float64(n)-1e-9*float64(n))))
+	return min(max(1, int64(fraction*float64(n)+0.5)), n)
 }

@@ -36,17 +36,17 @@ func (p *Pooled) WriteTable(w io.Writer, options ...TableOption) error {
 	for _, option := range options {
 		option(&o)
 	}
-	rows := p.rows()
+	rows := p.Rows()
 	g := grid{}
 	for _, line := range tableHeader {
 		g.add(line...)
 	}
 	for _, r := range rows {
-		g.add(p.rowText(r)...)
+		g.add(p.RowText(r)...)
 	}
 	if o.colour {
 		g.style = func(row, column int, padded string) string {
-			if i := row - len(tableHeader); i >= 0 && column == p99Column && p.leads(rows[i].cell) {
+			if i := row - len(tableHeader); i >= 0 && column == p99Column && p.leads(rows[i].Cell) {
 				return green + padded + plain
 			}
 			return padded
@@ -57,24 +57,29 @@ func (p *Pooled) WriteTable(w io.Writer, options ...TableOption) error {
 	for i, line := range g.lines() {
 		fmt.Fprintln(&b, line)
 		if row := i - len(tableHeader); row >= 0 {
-			writeInvalid(&b, rows[row].cell, o.colour)
+			writeInvalid(&b, rows[row].Cell, o.colour)
 		}
 	}
 	fmt.Fprintln(&b, tableLegend)
+	if len(p.Seeds) > 1 {
+		fmt.Fprintln(&b, intervalLegend)
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-type tableRow struct {
-	arm  *PoolArm
-	cell *Cell
+// Row is one step of one arm.
+type Row struct {
+	Arm  *PoolArm
+	Cell *Cell
 }
 
-func (p *Pooled) rows() []tableRow {
-	var rows []tableRow
+// Rows are all steps of all arms.
+func (p *Pooled) Rows() []Row {
+	var rows []Row
 	for i := range p.Arms {
 		for j := range p.Arms[i].Cells {
-			rows = append(rows, tableRow{&p.Arms[i], &p.Arms[i].Cells[j]})
+			rows = append(rows, Row{&p.Arms[i], &p.Arms[i].Cells[j]})
 		}
 	}
 	return rows
@@ -89,20 +94,22 @@ var tableHeader = [][]string{
 const p99Column = 8
 
 const tableLegend = `bg: background spinners. alone: the same arm at 0 spinners. floor: the smaller figure at 0 spinners of Temper's
-and the best stock arm's. work/most: background iterations, over the arm that did most at this step.
-[low, high]: 95 % interval, bootstrap over seeds.`
+and the best stock arm's. work/most: background iterations, over the arm that did most at this step.`
 
-func (p *Pooled) rowText(r tableRow) []string {
-	row := []string{fmt.Sprintf("%s (%s)", r.arm.Label, r.arm.Preempt), r.cell.Label()}
-	shown := r.cell.shown()
+const intervalLegend = "[low, high]: 95 % interval, bootstrap over seeds."
+
+// RowText is a row of the table, a cell for each column of its header.
+func (p *Pooled) RowText(r Row) []string {
+	row := []string{fmt.Sprintf("%s (%s)", r.Arm.Label, r.Arm.Preempt), r.Cell.Label()}
+	shown := r.Cell.shown()
 	for _, name := range []Figure{P50, P90, P99} {
-		toFloor := formatValue(p.OverFloor(r.cell, name))
+		toFloor := formatValue(p.OverFloor(r.Cell, name))
 		if name == P99 {
-			toFloor = FormatRatio(p.OverFloor(r.cell, name))
+			toFloor = FormatRatio(p.OverFloor(r.Cell, name))
 		}
-		row = append(row, FormatMS(shown.At(name)), formatValue(p.OverAlone(r.arm, r.cell, name)), toFloor)
+		row = append(row, FormatMS(shown.At(name)), formatValue(p.OverAlone(r.Arm, r.Cell, name)), toFloor)
 	}
-	return append(row, formatValue(p.WorkShare(r.cell)), fmt.Sprintf("%.2f", shown.BackgroundCores), fmt.Sprintf("%.2f", shown.IdleCores))
+	return append(row, formatValue(p.WorkShare(r.Cell)), fmt.Sprintf("%.2f", shown.BackgroundCores), fmt.Sprintf("%.2f", shown.IdleCores))
 }
 
 // shown are the figures to print: the pooled ones or, where no window counts, the first window's, which is marked.
@@ -110,7 +117,7 @@ func (c *Cell) shown() Figures {
 	if c.Figures != nil {
 		return *c.Figures
 	}
-	return figuresOf(c.Windows[0].Step)
+	return FiguresOf(c.Windows[0].Step)
 }
 
 // leads says whether no arm has a smaller p99 at the cell's step.

@@ -44,17 +44,22 @@ func (p *Pooled) standings() []standing {
 
 // Verdict says in a sentence what the pools show: which arm is best, where stock is good enough, which bars fail.
 func Verdict(pools []*Pooled, results []BarResult) string {
-	var parts []string
-	for _, p := range pools {
-		parts = append(parts, p.verdict(results))
-	}
-	if len(parts) == 0 {
-		return "Nothing was measured."
-	}
-	return strings.Join(append(parts, barsVerdict(results)), "; ") + "."
+	return strings.Join(VerdictParts(pools, results), "; ") + "."
 }
 
-func (p *Pooled) verdict(results []BarResult) string {
+// VerdictParts are the verdict's clauses: one for each pool, then one for the bars.
+func VerdictParts(pools []*Pooled, results []BarResult) []string {
+	if len(pools) == 0 {
+		return []string{"no ladder was judged"}
+	}
+	var parts []string
+	for _, p := range pools {
+		parts = append(parts, p.verdict())
+	}
+	return append(parts, barsVerdict(results))
+}
+
+func (p *Pooled) verdict() string {
 	all := p.standings()
 	if len(all) == 0 {
 		return p.Plan() + ": no arm has a valid window at every step, so none can be called best"
@@ -100,7 +105,7 @@ func workVerdict(all []standing) string {
 			names = append(names, s.label)
 		}
 	}
-	return fmt.Sprintf("%s %s most background work at the worst step (%.2f of the most)", list(names), verb(names, "gets", "get"), most)
+	return fmt.Sprintf("%s %s most background work (at least %.2f of the most at every loaded step)", list(names), verb(names, "gets", "get"), most)
 }
 
 func verb(names []string, one, many string) string {
@@ -112,25 +117,32 @@ func verb(names []string, one, many string) string {
 
 // stockVerdict names the loaded steps at which one stock arm keeps the bars on p99 over the floor and on work.
 func (p *Pooled) stockVerdict() string {
-	byArm := map[string][]string{}
-	for i := range p.Arms {
-		a := &p.Arms[i]
-		for j := range a.Cells {
-			if c := &a.Cells[j]; IsStock(a.Label) && c.Background > 0 && p.goodEnough(c) {
-				byArm[a.Label] = append(byArm[a.Label], c.Label())
-			}
-		}
-	}
 	var parts []string
 	for i := range p.Arms {
-		if steps := byArm[p.Arms[i].Label]; len(steps) > 0 {
-			parts = append(parts, fmt.Sprintf("%s at %s", p.Arms[i].Label, list(steps)))
+		a := &p.Arms[i]
+		var good []string
+		loaded := 0
+		for j := range a.Cells {
+			c := &a.Cells[j]
+			if c.Background > 0 {
+				loaded++
+			}
+			if c.Background > 0 && p.goodEnough(c) {
+				good = append(good, c.Label())
+			}
+		}
+		switch {
+		case !IsStock(a.Label) || len(good) == 0:
+		case len(good) == loaded:
+			parts = append(parts, a.Label+" at every loaded step")
+		default:
+			parts = append(parts, fmt.Sprintf("%s at %s spinners", a.Label, list(good)))
 		}
 	}
 	if len(parts) == 0 {
 		return "and stock is not good enough at any loaded step"
 	}
-	return "and stock is good enough with " + strings.Join(parts, ", ") + " spinners"
+	return "and stock is good enough: " + strings.Join(parts, ", ")
 }
 
 // goodEnough holds a cell of any arm against the bars over the floor on p99 and on background work.
@@ -159,8 +171,16 @@ func barsVerdict(results []BarResult) string {
 	var names []string
 	for _, s := range Summarise(results) {
 		if s.Failed > 0 {
-			names = append(names, fmt.Sprintf("%s for %s in %s (%s)", s.Worst.Bar, s.Worst.Arm, s.Worst.Plan, s.Worst.Where()))
+			names = append(names, fmt.Sprintf("%s (%s, %s: %s)", s.Worst.Name, s.Worst.Arm, s.Worst.Plan, s.Worst.brief()))
 		}
 	}
 	return fmt.Sprintf("Temper fails %d of %d checks of the bars: %s", len(failed), len(results), strings.Join(names, ", "))
+}
+
+func (r BarResult) brief() string {
+	at := "at " + spinners(r.Background, r.Visit)
+	if r.Measured == nil {
+		return "not measured " + at
+	}
+	return fmt.Sprintf("%s %s, allowed %s", threeDecimals(r.Measured.Value), at, threeDecimals(r.Applied))
 }
