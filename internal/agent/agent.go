@@ -55,6 +55,7 @@ type Agent struct {
 	idle    *enforce.Idle
 	ladder  enforce.Ladder
 	loader  Loader         // nil while scx_temper does not run
+	was     bool           // this scx_temper has been attached
 	ejected *enforce.Event // the kernel's word on the exit that is under way
 	renew   bool           // scx_temper was asked to end because its arguments changed
 	retry   *time.Timer

@@ -92,6 +92,9 @@ func TestRefusalFallsAtOnceAndBacksOff(t *testing.T) {
 		if took := time.Since(begin); took != 7*time.Second {
 			t.Errorf("four attempts took %v", took)
 		}
+		if e := n.state().Exits; len(e) != 1 || e[0].Times != 4 {
+			t.Errorf("the same refusal fills the history: %+v", e)
+		}
 		n.finish()
 		n.expect(enforce.Observe, "0")
 	})
@@ -102,6 +105,7 @@ func TestNoSchedExtIsNotTriedAgainBeforeAReload(t *testing.T) {
 		n := start(t, batch+"fallback: none\n", "/batch")
 		(<-n.loaders).end(exit.NoSchedExt)
 		time.Sleep(time.Hour) // of the bubble
+		synctest.Wait()
 		n.expect(enforce.Observe, "0")
 		if len(n.starts) != 1 || n.state().RetryAt != nil {
 			t.Errorf("started %d times", len(n.starts))
@@ -128,6 +132,7 @@ func TestEjectionIsToldWithTheKernelsReason(t *testing.T) {
 			t.Errorf("exit %+v", e)
 		}
 		time.Sleep(2 * time.Second) // of the bubble: the loader cannot be started, five times
+		synctest.Wait()
 		n.expect(enforce.CPUIdle, "1")
 		n.finish()
 	})
@@ -152,6 +157,7 @@ func TestCgroupsComeAndGo(t *testing.T) {
 		os.RemoveAll(n.root.Cgroup("/batch"))
 		os.RemoveAll(n.root.Cgroup("/temper.slice"))
 		time.Sleep(resyncEvery + time.Second) // of the bubble: without the watcher's word
+		synctest.Wait()
 		if len(n.entries) != 0 {
 			t.Errorf("tier map %v", n.entries)
 		}

@@ -152,6 +152,7 @@ func (n *fakeNode) Entries() (map[uint64]tier.Tier, error) { return maps.Clone(n
 func (n *fakeNode) Set(id uint64, t tier.Tier) error       { n.entries[id] = t; return nil }
 func (n *fakeNode) Delete(id uint64) error                 { delete(n.entries, id); return nil }
 func (n *fakeNode) Publish() error                         { return nil }
+func (n *fakeNode) Published() (bool, error)               { return true, nil }
 func (n *fakeNode) Close() error                           { return nil }
 
 // The watcher.

@@ -38,7 +38,8 @@ type State struct {
 
 // Exit is one end of scx_temper.
 type Exit struct {
-	Time     time.Time `json:"time"`
+	Time     time.Time `json:"time"`  // of the last, where Times is more than one
+	Times    int       `json:"times"` // attempts in a row that were refused for the same reason count as one exit
 	Status   int       `json:"status"`
 	Text     string    `json:"text"`
 	Kind     int       `json:"kind"`      // enum scx_exit_kind; 0: the kernel did not eject it
@@ -72,7 +73,14 @@ func pastExits(root host.Root) ([]Exit, error) {
 	return s.Exits, nil
 }
 
-func (s *State) addExit(e Exit) {
+// addExit keeps the newest. An attempt that was refused like the one before must not push out what matters.
+func (s *State) addExit(e Exit, attempt bool) {
+	if last := len(s.Exits) - 1; attempt && last >= 0 && s.Exits[last].Status == e.Status && s.Exits[last].Text == e.Text {
+		s.Exits[last].Time = e.Time
+		s.Exits[last].Times++
+		return
+	}
+	e.Times = 1
 	s.Exits = append(s.Exits, e)
 	s.Exits = s.Exits[max(0, len(s.Exits)-maxExits):]
 }

@@ -22,7 +22,7 @@ func (a *Agent) start() {
 		a.gone(enforce.Outcome{Status: exit.Failed, Text: err.Error()})
 		return
 	}
-	a.loader = loader
+	a.loader, a.was = loader, false
 	a.state.Loader = loader.PID()
 	a.publish()
 }
@@ -35,13 +35,13 @@ func (a *Agent) heard(event enforce.Event) {
 	case enforce.EventExited:
 		a.ejected = &event
 		a.log.Error("the kernel has thrown the scheduler out", "kind", event.Kind, "reason", event.Reason, "message", event.Message)
-	default:
-		a.log.Error("scx_temper", "event", event.Event, "status", event.Status, "message", event.Message)
 	}
+	// An error is part of the outcome that follows it.
 }
 
 // attached climbs to the top rung: first the tiers, then away with what stood in for them.
 func (a *Agent) attached(event enforce.Event) {
+	a.was = true
 	a.ladder.Attached(time.Now())
 	a.closeTiers() // an adopted scheduler has the same maps, a new one others
 	reason := "scx_temper has attached"
@@ -86,7 +86,7 @@ func (a *Agent) remember(now time.Time, outcome enforce.Outcome) {
 		e.Kind, e.ExitCode, e.Reason, e.Message = a.ejected.Kind, a.ejected.ExitCode, a.ejected.Reason, a.ejected.Message
 	}
 	a.ejected = nil
-	a.state.addExit(e)
+	a.state.addExit(e, !a.was)
 	a.log.Error(outcome.Text)
 }
 
@@ -223,7 +223,7 @@ func (a *Agent) setRung(rung enforce.Rung, reason string) {
 		if rung == enforce.SCX {
 			level = a.log.Info
 		}
-		level("rung", "was", a.state.Rung, "is", rung, "why", reason)
+		level("rung "+string(rung), "why", reason)
 	}
 	a.state.Rung, a.state.Reason = rung, reason
 }

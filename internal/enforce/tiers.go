@@ -16,6 +16,8 @@ type TierMap interface {
 	Delete(id uint64) error
 	// Publish makes the scheduler look at the map again.
 	Publish() error
+	// Published tells whether the last Publish still stands.
+	Published() (bool, error)
 	Close() error
 }
 
@@ -47,7 +49,9 @@ func Sync(m TierMap, desired func() map[uint64]tier.Tier) (changes int, err erro
 		changes++
 	}
 	if changes == 0 {
-		return 0, nil
+		if still, err := m.Published(); still || err != nil {
+			return 0, err
+		}
 	}
 	return changes, m.Publish()
 }
@@ -55,6 +59,7 @@ func Sync(m TierMap, desired func() map[uint64]tier.Tier) (changes int, err erro
 // pinnedTiers is the TierMap in the kernel.
 type pinnedTiers struct {
 	tiers, control *ebpf.Map
+	published      uint64 // tier_gen after the last Publish
 }
 
 // OpenTierMap opens the maps pinned in dir; ErrNotPinned if there are none.
@@ -72,7 +77,7 @@ func OpenTierMap(dir string) (TierMap, error) {
 		tiers.Close()
 		return nil, err
 	}
-	return &pinnedTiers{tiers, control}, nil
+	return &pinnedTiers{tiers: tiers, control: control}, nil
 }
 
 func (p *pinnedTiers) Entries() (map[uint64]tier.Tier, error) {
@@ -105,21 +110,29 @@ func (p *pinnedTiers) Delete(id uint64) error {
 
 func (p *pinnedTiers) Close() error { return errors.Join(p.tiers.Close(), p.control.Close()) }
 
-// Publish raises tier_gen. The loader writes its heartbeat into the same entry, so either may undo
-// the other; hence the second look, and another try if the new generation was lost.
+// Publish raises tier_gen. The loader writes its heartbeat into the same entry, so that a new
+// generation can be lost between its look and its write: Published tells, and Sync tries again.
 func (p *pinnedTiers) Publish() error {
-	var control Control
-	if err := p.control.Lookup(first, &control); err != nil {
-		return fmt.Errorf("cannot read map control: %w", err)
+	control, err := p.readControl()
+	if err != nil {
+		return err
 	}
-	for goal := control.TierGen + 1; control.TierGen < goal; {
-		control.TierGen = goal
-		if err := p.control.Put(first, control); err != nil {
-			return fmt.Errorf("cannot write map control: %w", err)
-		}
-		if err := p.control.Lookup(first, &control); err != nil {
-			return fmt.Errorf("cannot read map control: %w", err)
-		}
+	control.TierGen = max(control.TierGen, p.published) + 1
+	if err := p.control.Put(first, control); err != nil {
+		return fmt.Errorf("cannot write map control: %w", err)
 	}
+	p.published = control.TierGen
 	return nil
+}
+
+func (p *pinnedTiers) Published() (bool, error) {
+	control, err := p.readControl()
+	return control.TierGen >= p.published, err
+}
+
+func (p *pinnedTiers) readControl() (control Control, err error) {
+	if err := p.control.Lookup(first, &control); err != nil {
+		return control, fmt.Errorf("cannot read map control: %w", err)
+	}
+	return control, nil
 }

@@ -2,6 +2,8 @@ package enforce
 
 import (
 	"maps"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"temper.dev/temper/internal/tier"
@@ -11,12 +13,14 @@ import (
 type fakeTiers struct {
 	entries                map[uint64]tier.Tier
 	sets, deletes, publish int
+	lost                   bool // the last generation
 }
 
 func (f *fakeTiers) Entries() (map[uint64]tier.Tier, error) { return maps.Clone(f.entries), nil }
 func (f *fakeTiers) Set(id uint64, t tier.Tier) error       { f.sets++; f.entries[id] = t; return nil }
 func (f *fakeTiers) Delete(id uint64) error                 { f.deletes++; delete(f.entries, id); return nil }
-func (f *fakeTiers) Publish() error                         { f.publish++; return nil }
+func (f *fakeTiers) Publish() error                         { f.publish++; f.lost = false; return nil }
+func (f *fakeTiers) Published() (bool, error)               { return !f.lost, nil }
 func (f *fakeTiers) Close() error                           { return nil }
 
 func TestSyncWritesTheDifference(t *testing.T) {
@@ -29,6 +33,10 @@ func TestSyncWritesTheDifference(t *testing.T) {
 	}
 	if changes, err := Sync(f, desired); err != nil || changes != 0 || f.sets != 2 || f.publish != 1 {
 		t.Errorf("second time: changes %d, %v, %+v", changes, err, f)
+	}
+	f.lost = true
+	if changes, err := Sync(f, desired); err != nil || changes != 0 || f.sets != 2 || f.publish != 2 {
+		t.Errorf("after a lost generation: changes %d, %v, %+v", changes, err, f)
 	}
 }
 
@@ -58,5 +66,26 @@ func TestPercentile(t *testing.T) {
 	h.Bucket[HistBuckets-1] = 1
 	if got := h.Percentile(50); got != 1<<(HistBuckets-1) {
 		t.Errorf("last bucket: %d", got)
+	}
+}
+
+func TestDetachRemovesTheLinkLast(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "temper")
+	if err := Detach(dir); err != nil {
+		t.Errorf("nothing is pinned: %v", err)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"link", "tiers", "timers"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Detach(dir); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("%s is still there: %v", dir, err)
 	}
 }

@@ -66,6 +66,9 @@ func makeCgroup(o Options) (string, error) {
 		return "", err
 	}
 	err := os.Mkdir(o.Root.Cgroup(cg), 0o755)
+	if errors.Is(err, os.ErrExist) && syscall.Rmdir(o.Root.Cgroup(cg)) == nil { // left by a command whose children outlived it
+		err = os.Mkdir(o.Root.Cgroup(cg), 0o755)
+	}
 	if errors.Is(err, os.ErrExist) {
 		return "", exit.New(exit.Failed, "choose another --name, or end what runs there and remove the directory", "%s exists", o.Root.Cgroup(cg))
 	}
@@ -82,17 +85,12 @@ func applyTier(o Options, cg string) error {
 			return err
 		}
 	}
-	tiers, err := enforce.OpenTierMap(o.Root.Pins())
-	if err == nil {
-		defer tiers.Close()
-		id, err := cgroup.ID(o.Root, cg)
-		if err != nil {
-			return err
-		}
-		return errors.Join(tiers.Set(id, o.Tier), tiers.Publish())
-	}
-	if !errors.Is(err, enforce.ErrNotPinned) {
+	scheduler, err := o.Root.Scheduler()
+	if err != nil {
 		return err
+	}
+	if scheduler.IsTemper() {
+		return mapTier(o, cg)
 	}
 	if o.Tier != tier.Background {
 		fmt.Fprintf(o.Stderr, "temper run: rung observe: no scheduler is attached, so tier %s makes no difference now; see 'temper status'\n", o.Tier)
@@ -103,6 +101,19 @@ func applyTier(o Options, cg string) error {
 	}
 	fmt.Fprintln(o.Stderr, "temper run: rung cpu.idle: no scheduler is attached, so the command has cpu.idle=1 instead; see 'temper status'")
 	return nil
+}
+
+func mapTier(o Options, cg string) error {
+	tiers, err := enforce.OpenTierMap(o.Root.Pins())
+	if err != nil {
+		return err
+	}
+	defer tiers.Close()
+	id, err := cgroup.ID(o.Root, cg)
+	if err != nil {
+		return err
+	}
+	return errors.Join(tiers.Set(id, o.Tier), tiers.Publish())
 }
 
 // runIn starts the command inside the cgroup: not a cycle of it runs outside.

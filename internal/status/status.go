@@ -119,7 +119,7 @@ func (s *Status) fromAgent(src Sources) {
 	s.Agent = Agent{Running: agent.Locked(src.Root), PID: state.PID, Config: state.Config, Failures: state.Failures, RetryAt: state.RetryAt}
 	s.Exits = append(s.Exits, state.Exits...)
 	if !s.Agent.Running {
-		why := "the agent was stopped or has handed over"
+		why := state.Reason // its last words
 		if state.PID != 0 {
 			why = fmt.Sprintf("the agent (process %d) is dead", state.PID)
 		}

@@ -117,9 +117,9 @@ func (s *Status) writeCgroups(w io.Writer) {
 }
 
 func (s *Status) writeExits(w io.Writer) {
-	fmt.Fprintln(w, "EXIT OF SCX_TEMPER\tSTATUS\tWHY")
+	fmt.Fprintln(w, "EXIT OF SCX_TEMPER\tSTATUS\tTIMES\tWHY")
 	for _, e := range s.Exits {
-		fmt.Fprintf(w, "%s\t%d\t%s\n", stamp(e.Time), e.Status, e.Text)
+		fmt.Fprintf(w, "%s\t%d\t%d\t%s\n", stamp(e.Time), e.Status, e.Times, e.Text)
 	}
 }
 

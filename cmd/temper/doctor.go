@@ -1,0 +1,52 @@
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"temper.dev/temper/internal/doctor"
+	"temper.dev/temper/internal/enforce"
+	"temper.dev/temper/internal/host"
+)
+
+func newDoctorCommand() *cobra.Command {
+	var root string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Find out whether this node can run the scheduler, and what to do if not",
+		Long: `Check kernel, sched_ext, kernel type data (BTF), lockdown, cgroup v2 and its cpu controller, other schedulers,
+CPU limits in force, the bpf file system, privileges, scx_temper itself and the preemption mode.
+Each finding has its cause and its cure. Nothing is changed.
+
+The exit status is that of the first check that failed:
+  0 all well   3 not root   4 no sched_ext   5 bad BTF   6 another scheduler   7 limits present
+  8 the kernel refuses BPF   10 no cgroup v2 or no cpu controller   1 anything else`,
+		Example: `  sudo temper doctor
+  sudo temper doctor --json | jq '.[] | select(.level == "fail")'`,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var uname unix.Utsname
+			if err := unix.Uname(&uname); err != nil {
+				return err
+			}
+			node := doctor.Node{
+				Root: host.Root(root), Release: unix.ByteSliceToString(uname.Release[:]), EUID: os.Geteuid(), FindLoader: enforce.FindLoader,
+			}
+			checks := node.Examine()
+			if asJSON {
+				if err := writeJSON(cmd.OutOrStdout(), checks); err != nil {
+					return err
+				}
+			} else {
+				doctor.Write(cmd.OutOrStdout(), checks, styleOf(cmd.OutOrStdout()))
+			}
+			return doctor.Verdict(checks)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	addRootFlag(cmd, &root)
+	return cmd
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+	"golang.org/x/term"
+
+	"temper.dev/temper/internal/enforce"
+	"temper.dev/temper/internal/host"
+	"temper.dev/temper/internal/status"
+)
+
+func newStatusCommand() *cobra.Command {
+	var root string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Say what is in force on this node, and why",
+		Long: `Say which rung of the fallback ladder is in force and why, what each tier has used and how long its tasks
+waited, for how long background ran on while a higher tier waited, and how scx_temper ended before.
+
+  scx        scx_temper is attached
+  cpu.idle   stock scheduler, with cpu.idle=1 on background cgroups
+  observe    stock scheduler, nothing is changed
+
+It works without an agent too. Counters and histograms need root. Percentiles are upper bounds.`,
+		Example: `  temper status
+  temper status --json | jq '.tiers[] | {tier, wait_p99_us}'`,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			r := host.Root(root)
+			var now unix.Timespec
+			if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+				return err
+			}
+			s := status.Gather(status.Sources{
+				Root:      r,
+				Maps:      func() (*enforce.Snapshot, error) { return enforce.ReadPinned(r.Pins()) },
+				Monotonic: time.Duration(now.Nano()),
+			})
+			if asJSON {
+				return writeJSON(cmd.OutOrStdout(), s)
+			}
+			s.Write(cmd.OutOrStdout(), styleOf(cmd.OutOrStdout()))
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	addRootFlag(cmd, &root)
+	return cmd
+}
+
+func writeJSON(w io.Writer, value any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
+}
+
+// styleOf allows colours on a terminal only, and not where NO_COLOR is set (no-color.org).
+func styleOf(w io.Writer) status.Style {
+	file, ok := w.(*os.File)
+	return status.Style{Color: ok && os.Getenv("NO_COLOR") == "" && term.IsTerminal(int(file.Fd()))}
+}

@@ -1,0 +1,168 @@
+//go:build guest
+
+package guest
+
+import (
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"temper.dev/temper/internal/enforce"
+	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/host"
+	"temper.dev/temper/internal/tier"
+)
+
+const batch = "tiers:\n  background: { cgroups: [/batch] }\n"
+
+func TestAgentPutsCgroupsInTiers(t *testing.T) {
+	makeCgroup(t, "/batch/inner")
+	t.Cleanup(func() { removeCgroup(t, "/batch") })
+	a := startAgent(t, batch+"  critical: { cgroups: [/later/deep] }\n")
+	before := a.await(enforce.SCX)
+	if got, ok := mapped(t, "/batch"); !ok || got != tier.Background {
+		t.Errorf("/batch: %v, %v", got, ok)
+	}
+
+	// A cgroup without an entry of its own inherits: CPU time spent in it counts as background.
+	spin := exec.Command("sh", "-c", "echo 0 > /sys/fs/cgroup/batch/inner/cgroup.procs; i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done")
+	if out, err := spin.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	after := look(t)
+	if used := after.Tiers[tier.Background].CPUSeconds - before.Tiers[tier.Background].CPUSeconds; used <= 0 {
+		t.Errorf("background has used %v s", used)
+	}
+
+	makeCgroup(t, "/later/deep")
+	t.Cleanup(func() { removeCgroup(t, "/later") })
+	eventually(t, "/later/deep is critical", func() bool { got, ok := mapped(t, "/later/deep"); return ok && got == tier.Critical })
+	if !host.Exists(root.Cgroup("/later/deep/cpu.weight")) {
+		t.Error("the cpu controller is not enabled for /later/deep")
+	}
+	removeCgroup(t, "/later/deep")
+	eventually(t, "the entry of /later/deep is gone", func() bool { return look(t).Tiers[tier.Critical].Cgroups == 0 })
+}
+
+func TestKilledLoaderIsReplacedWithinASecond(t *testing.T) {
+	a := startAgent(t, batch)
+	a.await(enforce.SCX)
+	seq, pid := kernel(t).EnableSeq, loaderPID(t)
+	killed := time.Now()
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if s := kernel(t); !s.IsTemper() || s.EnableSeq != seq {
+			t.Fatalf("not attached all the time: %+v, enable_seq was %d", s, seq)
+		}
+		if text := read(t, root.Run("status.json")); strings.Contains(text, "adopted") {
+			break
+		}
+		if time.Since(killed) > patience {
+			t.Fatal("nobody has adopted the scheduler")
+		}
+	}
+	if took := time.Since(killed); took >= time.Second {
+		t.Errorf("it took %v", took)
+	} else {
+		t.Logf("it took %v", took)
+	}
+	s := look(t)
+	if len(s.Exits) == 0 || s.Exits[len(s.Exits)-1].Status != 128+int(syscall.SIGKILL) {
+		t.Errorf("exits %+v", s.Exits)
+	}
+}
+
+func TestRepeatedFailuresFallToIdleAndClimbBack(t *testing.T) {
+	makeCgroup(t, "/batch")
+	a := startAgent(t, batch)
+	a.await(enforce.SCX)
+	write(t, root.Cgroup("/batch/cpu.weight"), "300")
+	for last, kills := 0, 0; kills < 5; kills++ {
+		eventually(t, "scx_temper runs", func() bool { pid := loaderPID(t); return pid != 0 && pid != last && look(t).Enforced })
+		last = loaderPID(t)
+		if err := syscall.Kill(last, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "rung cpu.idle", func() bool {
+		return strings.Contains(read(t, root.Run("status.json")), `"rung": "cpu.idle"`)
+	})
+	eventually(t, "rung scx again", func() bool { return look(t).Rung == enforce.SCX })
+	if !strings.Contains(a.log.String(), "rung cpu.idle") {
+		t.Error("the agent did not say that it fell")
+	}
+	eventually(t, "/batch has its weight back", func() bool {
+		return read(t, root.Cgroup("/batch/cpu.idle")) == "0" && read(t, root.Cgroup("/batch/cpu.weight")) == "300"
+	})
+}
+
+func TestAgentDeathLeavesTheSchedulerToTheNext(t *testing.T) {
+	a := startAgent(t, batch+"heartbeatTimeout: 5s\n")
+	a.await(enforce.SCX)
+	seq := kernel(t).EnableSeq
+	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGUSR1} {
+		a.end(signal)
+		if s := kernel(t); !s.IsTemper() {
+			t.Fatalf("after %v: %+v", signal, s)
+		}
+		if s := look(t); s.Rung != enforce.SCX || s.Agent.Running {
+			t.Errorf("after %v: rung %s (%s), agent %+v", signal, s.Rung, s.Reason, s.Agent)
+		}
+		a.start()
+		a.await(enforce.SCX)
+		if got := kernel(t).EnableSeq; got != seq {
+			t.Errorf("after %v: enable_seq %d, was %d: not adopted", signal, got, seq)
+		}
+	}
+	a.end(syscall.SIGKILL)
+	eventually(t, "the orphan leaves by itself", func() bool { return kernel(t).State == "disabled" })
+}
+
+func TestEjectionIsToldAndAnswered(t *testing.T) {
+	a := startAgent(t, batch)
+	a.await(enforce.SCX)
+	seq := kernel(t).EnableSeq
+	write(t, "/proc/sysrq-trigger", "S")
+	eventually(t, "attached anew", func() bool { s := kernel(t); return s.IsTemper() && s.EnableSeq > seq })
+	s := a.await(enforce.SCX)
+	if len(s.Exits) == 0 || s.Exits[len(s.Exits)-1].Reason == "" || s.Exits[len(s.Exits)-1].Status != exit.Ejected {
+		t.Errorf("exits %+v", s.Exits)
+	}
+}
+
+func TestReload(t *testing.T) {
+	makeCgroup(t, "/batch")
+	a := startAgent(t, batch)
+	a.await(enforce.SCX)
+	reload := func(config string) {
+		write(t, a.config, config)
+		a.cmd.Process.Signal(syscall.SIGHUP)
+	}
+	reload("tiers:\n  bronze: {}\n")
+	eventually(t, "the fault is told", func() bool { return strings.Contains(strings.Join(look(t).Problems, " "), `unknown tier "bronze"`) })
+	reload("tiers:\n  critical: { cgroups: [/batch] }\n")
+	eventually(t, "/batch is critical", func() bool { got, ok := mapped(t, "/batch"); return ok && got == tier.Critical })
+}
+
+func TestLimitsAreRefused(t *testing.T) {
+	makeCgroup(t, "/limited")
+	write(t, root.Cgroup("/cgroup.subtree_control"), "+cpu")
+	write(t, root.Cgroup("/limited/cpu.max"), "50000 100000")
+	if code, _, stderr := finish(t, exec.Command("scx_temper", "--no-pin")); code != exit.LimitsPresent {
+		t.Errorf("scx_temper left with %d: %s", code, stderr)
+	}
+	if code, _, stderr := temperCommand(t, "doctor"); code != exit.LimitsPresent || !strings.Contains(stderr, "/limited (50000 100000)") {
+		t.Errorf("temper doctor left with %d: %s", code, stderr)
+	}
+	a := startAgent(t, batch)
+	s := a.await(enforce.CPUIdle)
+	if len(s.Exits) == 0 || s.Exits[len(s.Exits)-1].Status != exit.LimitsPresent || s.Agent.RetryAt == nil {
+		t.Errorf("exits %+v, agent %+v", s.Exits, s.Agent)
+	}
+	write(t, root.Cgroup("/limited/cpu.max"), "max")
+	a.await(enforce.SCX)
+}
