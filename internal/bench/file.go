@@ -3,8 +3,10 @@ package bench
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -35,12 +37,39 @@ func WriteJSON(path string, v any) error {
 	})
 }
 
-// WriteFile writes a file whole or not at all: an interrupted run leaves the old one, or none.
-func WriteFile(path string, write func(io.Writer) error) (err error) {
+// WriteFile writes a file whole or not at all: an interrupted run leaves the old one, or none. What is no regular file
+// (a pipe, /dev/null) is written to and never replaced.
+func WriteFile(path string, write func(io.Writer) error) error {
 	var content bytes.Buffer
 	if err := write(&content); err != nil {
 		return err
 	}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return replace(path, content.Bytes())
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return writeInto(path, content.Bytes())
+	}
+	if path, err = filepath.EvalSymlinks(path); err != nil { // a link stays a link
+		return err
+	}
+	return replace(path, content.Bytes())
+}
+
+func writeInto(path string, content []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	return errors.Join(err, f.Close())
+}
+
+// replace puts a new file in the place of a regular one, or of none.
+func replace(path string, content []byte) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return err
@@ -51,7 +80,7 @@ func WriteFile(path string, write func(io.Writer) error) (err error) {
 			os.Remove(f.Name()) // gone already after the rename
 		}
 	}()
-	if _, err := f.Write(content.Bytes()); err != nil {
+	if _, err := f.Write(content); err != nil {
 		return err
 	}
 	if err := f.Chmod(0o644); err != nil { // CreateTemp makes it private

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"temper.dev/temper/internal/bench"
 	"temper.dev/temper/internal/bench/benchtest"
@@ -62,7 +65,6 @@ func TestWriteFileIsWholeOrNotAtAll(t *testing.T) {
 	if err := write("second", broken); !errors.Is(err, broken) {
 		t.Errorf("got %v", err)
 	}
-	// A rename onto a folder fails after the content was written.
 	if err := os.Mkdir(filepath.Join(dir, "folder"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -76,6 +78,40 @@ func TestWriteFileIsWholeOrNotAtAll(t *testing.T) {
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 2 {
 		t.Errorf("leftovers: %v (%v)", entries, err)
+	}
+}
+
+func TestWriteFileReplacesNothingButFiles(t *testing.T) {
+	dir := t.TempDir()
+	pipe, link, target := filepath.Join(dir, "pipe"), filepath.Join(dir, "link"), filepath.Join(dir, "target")
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(target, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("target", link); err != nil {
+		t.Fatal(err)
+	}
+	reader, err := os.OpenFile(pipe, os.O_RDWR, 0) // so that writing to the pipe does not wait
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	for path, want := range map[string]fs.FileMode{pipe: fs.ModeNamedPipe, link: fs.ModeSymlink} {
+		if err := bench.WriteJSON(path, 7); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Lstat(path); err != nil || info.Mode().Type() != want {
+			t.Fatalf("%s was replaced: %v (%v)", path, info.Mode(), err)
+		}
+	}
+	if text, err := os.ReadFile(target); err != nil || string(text) != "7\n" {
+		t.Errorf("behind the link: %q (%v)", text, err)
+	}
+	text := make([]byte, 2)
+	if _, err := io.ReadFull(reader, text); err != nil || string(text) != "7\n" {
+		t.Errorf("from the pipe: %q (%v)", text, err)
 	}
 }
 
