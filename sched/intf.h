@@ -50,6 +50,13 @@ struct temper_control {
 	unsigned long long heartbeat_ns; /* CLOCK_MONOTONIC of the last sign of life */
 };
 
+/* Section ".rodata.config": set by the loader before the programs are loaded. */
+struct temper_config {
+	unsigned int nr_cpus;
+	unsigned int system_share_pct;
+	unsigned long long heartbeat_timeout_ns; /* 0: an orphan stays */
+};
+
 /* Map "info": array with one entry, written once by the loader before it attaches. */
 struct temper_info {
 	unsigned int abi;

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The gap invariant: no task runs on a CPU for which a task of a higher tier is
+ * queued, for longer than it takes to interrupt it.
+ *
+ * Problem: a higher task may be queued while no CPU is idle and some run lower work
+ * (entry), and a CPU may turn to lower work while a higher task is queued (exit).
+ * The two race on different CPUs without a common lock.
+ *
+ * Method: two checks, each of which writes before it reads.
+ *   entry, enqueue():  arrivals[tier]++, queued[tier]++ | read open[lower], claim a CPU, kick it
+ *   exit,  running():  open[tier] |= this CPU           | read arrivals[higher], queued[higher]
+ * All are atomic operations with a full barrier, so at least one side sees the other:
+ * the partner of announce() is recheck(). A CPU is claimed by clearing its bit in
+ * open[]; whoever cleared it kicks, so that two arrivals never interrupt one CPU.
+ * The kernel puts the task into its queue only after enqueue() has returned: an exit
+ * check may see a task announced that it cannot take yet. It then interrupts itself
+ * and looks again (queued[] exceeds what the queue holds only for that moment, and
+ * while a task is on its way to its CPU).
+ *
+ * An idle CPU is claimed in the same way: IDLE stands below all tiers. A CPU that finds
+ * nothing to do sets its bit in dispatch() and then looks for arrivals that it missed.
+ *
+ * Limits: background user code that the kernel cannot preempt (interrupts off) is not
+ * interrupted earlier than the kernel can.
+ */
+#ifndef TEMPER_GAP_BPF_H
+#define TEMPER_GAP_BPF_H
+
+#include "share.bpf.h"
+
+enum { IDLE = NR_TIERS };
+
+static u64 open[NR_TIERS + 1][MASK_WORDS]; /* CPUs that run this tier, or are IDLE, and may be claimed */
+static u64 arrivals[NR_TIERS];		   /* tasks ever announced */
+static u32 queued[NR_TIERS];		   /* tasks announced and not yet running, in the shared queue */
+
+enum { PINNED_QUEUES = 0x1000 };
+
+static __always_inline u64 shared_queue(u32 tier)
+{
+	return tier + 1;
+}
+
+static __always_inline u64 pinned_queue(u32 cpu, u32 tier)
+{
+	return PINNED_QUEUES + cpu * NR_TIERS + tier;
+}
+
+/* Entry, first half: from here on, running() of any CPU knows of the task. Partner: recheck(). */
+static void announce(struct task_state *t, bool pinned, s32 cpu)
+{
+	u32 tier = t->tier;
+
+	if (tier >= NR_TIERS || t->queued)
+		return;
+	t->queued = pinned ? QUEUED_PINNED : QUEUED_SHARED;
+	t->queued_cpu = cpu;
+	if (pinned)
+		__sync_fetch_and_add(&cpu_state(cpu)->pinned[tier], 1);
+	else
+		__sync_fetch_and_add(&queued[tier], 1);
+	__sync_fetch_and_add(&arrivals[tier], 1);
+}
+
+/* The task has left its queue: it runs, or is no longer runnable, or is queued again. */
+static void withdraw(struct task_state *t)
+{
+	u32 tier = t->tier;
+
+	if (tier >= NR_TIERS)
+		return;
+	if (t->queued == QUEUED_SHARED)
+		__sync_fetch_and_add(&queued[tier], -1);
+	else if (t->queued == QUEUED_PINNED)
+		__sync_fetch_and_add(&cpu_state(t->queued_cpu)->pinned[tier], -1);
+	t->queued = NOT_QUEUED;
+}
+
+static __always_inline void open_cpu(u32 tier, s32 cpu)
+{
+	if (tier <= IDLE)
+		__sync_fetch_and_or(&open[tier][(u32)cpu / 64 % MASK_WORDS], 1ULL << ((u32)cpu % 64));
+}
+
+/* Take this CPU's bit, if it is set; true for the one caller who may kick it. Partner: open_cpu(). */
+static __always_inline bool shut_cpu(u32 tier, s32 cpu)
+{
+	u64 bit = 1ULL << ((u32)cpu % 64);
+
+	if (tier > IDLE)
+		return false;
+	u64 *word = &open[tier][(u32)cpu / 64 % MASK_WORDS];
+
+	return (*word & bit) && (__sync_fetch_and_and(word, ~bit) & bit);
+}
+
+static __always_inline bool claim_cpu(u32 tier, s32 cpu, u64 now)
+{
+	if (!shut_cpu(tier, cpu))
+		return false;
+	if (tier == IDLE)
+		return true;
+	cpu_state(cpu)->claimed_at = now;
+	COUNT_TIER(tier, preempted);
+	if (tier == TIER_BACKGROUND)
+		COUNT(gap_kicks);
+	return true;
+}
+
+struct claim {
+	s32 cpu; /* -1: none */
+	u32 was; /* what it ran: a tier, or IDLE */
+};
+
+/* Entry, second half: claim a CPU that is idle or, failing that, runs a lower tier than `tier`. */
+static __noinline s32 claim_lower(struct task_struct *p, u32 tier, s32 near, struct claim *claim)
+{
+	u64 now = scx_bpf_now();
+
+	if (!claim)
+		return -1;
+	claim->cpu = -1;
+	for (u32 lower = IDLE; lower > TIER_CRITICAL; lower--) {
+		if (lower <= tier)
+			break;
+		claim->was = lower;
+		if (bpf_cpumask_test_cpu(near, p->cpus_ptr) && claim_cpu(lower, near, now)) {
+			claim->cpu = near;
+			return 0;
+		}
+		for (u32 w = 0; w < MASK_WORDS && w * 64 < config.nr_cpus; w++) {
+			u64 word = open[lower][w];
+
+			bpf_repeat(64) {
+				if (!word)
+					break;
+				s32 cpu = w * 64 + __builtin_ctzll(word);
+
+				word &= word - 1;
+				if (bpf_cpumask_test_cpu(cpu, p->cpus_ptr) && claim_cpu(lower, cpu, now)) {
+					claim->cpu = cpu;
+					return 0;
+				}
+			}
+		}
+	}
+	return -1;
+}
+
+/* Is a task of a tier above `tier` queued that this CPU has not looked for since it came? */
+static __noinline bool missed_arrival(u32 tier, s32 cpu)
+{
+	struct cpu_state *c = cpu_state(cpu);
+
+	for (u32 higher = 0; higher < NR_TIERS; higher++) {
+		if (higher >= tier)
+			break;
+		u32 shared = *(volatile u32 *)&queued[higher];
+		u32 pinned = *(volatile u32 *)&c->pinned[higher];
+
+		if (!shared && !pinned)
+			continue;
+		if (arrivals[higher] != c->seen[higher])
+			return true;
+		/* `queued` is read before the queue's length: see the header. */
+		if ((s32)shared > scx_bpf_dsq_nr_queued(shared_queue(higher)))
+			return true;
+		if (pinned && (s32)pinned > scx_bpf_dsq_nr_queued(pinned_queue(cpu, higher)))
+			return true;
+	}
+	return false;
+}
+
+/* Exit: say what runs here, then look for higher tasks that came meanwhile. Partner: announce(). */
+static void recheck(u32 tier, s32 cpu)
+{
+	open_cpu(tier, cpu);
+	if (missed_arrival(tier, cpu)) {
+		COUNT(rechecks);
+		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
+	}
+}
+
+/* The CPU no longer runs what it was claimed from: how long did that take? */
+static void end_claim(struct cpu_state *c, u32 tier, u64 now)
+{
+	struct temper_stats *s = get_stats();
+	u64 since = c->claimed_at;
+
+	if (!since)
+		return;
+	c->claimed_at = 0;
+	if (s && tier == TIER_BACKGROUND && now > since)
+		record(&s->gap, now - since);
+}
+
+#endif

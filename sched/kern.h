@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The part of the kernel's types and functions that the scheduler touches, in
+ * place of a generated vmlinux.h of 3 MB. Records are relocated at load (CO-RE),
+ * so only names and types matter here, not offsets; enum values are looked up in
+ * the running kernel by bpf_core_enum_value().
+ */
+#ifndef TEMPER_KERN_H
+#define TEMPER_KERN_H
+
+#include <stdbool.h>
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef int s32;
+typedef long long s64;
+typedef u8 __u8;
+typedef u16 __u16, __be16, __le16;
+typedef u32 __u32, __be32, __wsum;
+typedef u64 __u64, __be64;
+typedef signed char __s8;
+typedef short __s16;
+typedef s32 __s32;
+typedef s64 __s64;
+
+enum bpf_map_type {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_QUEUE = 22,
+	BPF_MAP_TYPE_TASK_STORAGE = 29,
+	BPF_MAP_TYPE_CGRP_STORAGE = 32,
+};
+enum { BPF_F_NO_PREALLOC = 1, BPF_LOCAL_STORAGE_GET_F_CREATE = 1, BPF_ANY = 0 };
+enum { CLOCK_MONOTONIC = 1, ENOMEM = 12 };
+enum { PF_EXITING = 0x00000004, PF_KTHREAD = 0x00200000 };
+
+struct bpf_spin_lock {
+	u32 val;
+};
+struct bpf_timer {
+	u64 opaque[2];
+} __attribute__((aligned(8)));
+struct bpf_iter_num {
+	u64 opaque[1];
+} __attribute__((aligned(8)));
+struct bpf_iter_scx_dsq {
+	u64 opaque[6];
+} __attribute__((aligned(8)));
+
+enum scx_exit_kind { SCX_EXIT_NONE };
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct cpumask {
+	unsigned long bits[128];
+};
+struct sched_entity {
+	u64 sum_exec_runtime;
+};
+struct sched_ext_entity {
+	u32 flags;
+	u32 weight;
+	u64 slice;
+	u64 dsq_vtime;
+};
+struct task_struct {
+	unsigned int flags;
+	int pid;
+	int nr_cpus_allowed;
+	const struct cpumask *cpus_ptr;
+	unsigned short migration_disabled;
+	struct sched_entity se;
+	struct sched_ext_entity scx;
+};
+struct kernfs_node {
+	const char *name;
+	u64 id;
+};
+struct cgroup {
+	int level;
+	struct kernfs_node *kn;
+};
+struct scx_init_task_args {
+	bool fork;
+	struct cgroup *cgroup;
+};
+struct scx_cgroup_init_args {
+	u32 weight;
+};
+struct scx_exit_info {
+	enum scx_exit_kind kind;
+	s64 exit_code;
+	const char *reason;
+	char *msg;
+};
+/* Members that this kernel does not know and that are unset are dropped by libbpf. */
+struct sched_ext_ops {
+	s32 (*select_cpu)(struct task_struct *p, s32 prev_cpu, u64 wake_flags);
+	void (*enqueue)(struct task_struct *p, u64 enq_flags);
+	void (*dispatch)(s32 cpu, struct task_struct *prev);
+	void (*tick)(struct task_struct *p);
+	void (*runnable)(struct task_struct *p, u64 enq_flags);
+	void (*running)(struct task_struct *p);
+	void (*stopping)(struct task_struct *p, bool runnable);
+	void (*quiescent)(struct task_struct *p, u64 deq_flags);
+	void (*set_weight)(struct task_struct *p, u32 weight);
+	void (*update_idle)(s32 cpu, bool idle);
+	s32 (*init_task)(struct task_struct *p, struct scx_init_task_args *args);
+	void (*enable)(struct task_struct *p);
+	s32 (*cgroup_init)(struct cgroup *cgrp, struct scx_cgroup_init_args *args);
+	void (*cgroup_exit)(struct cgroup *cgrp);
+	void (*cgroup_move)(struct task_struct *p, struct cgroup *from, struct cgroup *to);
+	void (*cgroup_set_weight)(struct cgroup *cgrp, u32 weight);
+	s32 (*init)(void);
+	void (*exit)(struct scx_exit_info *info);
+	u64 flags;
+	u32 timeout_ms;
+	char name[128];
+};
+#pragma clang attribute pop
+
+/* Enums by their kernel names; the values are only what 6.18 has. */
+enum scx_public_consts { SCX_SLICE_DFL = 20000000 };
+enum scx_dsq_id_flags { SCX_DSQ_LOCAL = 0x8000000000000002ULL };
+enum scx_kick_flags { SCX_KICK_IDLE = 1, SCX_KICK_PREEMPT = 2 };
+enum scx_enq_flags { SCX_ENQ_PREEMPT = 1ULL << 32 };
+enum scx_ent_flags { SCX_TASK_QUEUED = 1 };
+enum scx_wake_flags { SCX_WAKE_SYNC = 16 };
+enum scx_ops_flags { SCX_OPS_ENQ_EXITING = 1 << 2, SCX_OPS_ENQ_MIGRATION_DISABLED = 1 << 4 };
+
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+#define KERNEL_VALUE(type, name) bpf_core_enum_value(enum type, name)
+#define DSQ_LOCAL KERNEL_VALUE(scx_dsq_id_flags, SCX_DSQ_LOCAL)
+#define KICK_IDLE KERNEL_VALUE(scx_kick_flags, SCX_KICK_IDLE)
+#define KICK_PREEMPT KERNEL_VALUE(scx_kick_flags, SCX_KICK_PREEMPT)
+#define ENQ_PREEMPT KERNEL_VALUE(scx_enq_flags, SCX_ENQ_PREEMPT)
+#define WAKE_SYNC KERNEL_VALUE(scx_wake_flags, SCX_WAKE_SYNC)
+#define TASK_QUEUED KERNEL_VALUE(scx_ent_flags, SCX_TASK_QUEUED)
+
+s32 scx_bpf_create_dsq(u64 dsq_id, s32 node) __ksym;
+void scx_bpf_dsq_insert(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags) __ksym;
+void scx_bpf_dsq_insert_vtime(struct task_struct *p, u64 dsq_id, u64 slice, u64 vtime, u64 enq_flags) __ksym;
+bool scx_bpf_dsq_move_to_local(u64 dsq_id) __ksym;
+s32 scx_bpf_dsq_nr_queued(u64 dsq_id) __ksym;
+int bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *it, u64 dsq_id, u64 flags) __ksym;
+struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *it) __ksym;
+void bpf_iter_scx_dsq_destroy(struct bpf_iter_scx_dsq *it) __ksym;
+void scx_bpf_kick_cpu(s32 cpu, u64 flags) __ksym;
+s32 scx_bpf_task_cpu(const struct task_struct *p) __ksym;
+void scx_bpf_exit_bstr(s64 exit_code, char *fmt, u64 *data, u32 data_sz) __ksym;
+void scx_bpf_error_bstr(char *fmt, u64 *data, u32 data_sz) __ksym;
+u64 scx_bpf_now(void) __ksym;
+bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *cpumask) __ksym;
+struct cgroup *bpf_cgroup_ancestor(struct cgroup *cgrp, int level) __ksym;
+void bpf_cgroup_release(struct cgroup *cgrp) __ksym;
+
+/* Since 6.19 a slice is set by a function; before, by writing it. */
+bool scx_bpf_task_set_slice(struct task_struct *p, u64 slice) __ksym __weak;
+bool scx_bpf_task_set_dsq_vtime(struct task_struct *p, u64 vtime) __ksym __weak;
+
+static __always_inline void set_slice(struct task_struct *p, u64 slice)
+{
+	if (bpf_ksym_exists(scx_bpf_task_set_slice))
+		scx_bpf_task_set_slice(p, slice);
+	else
+		p->scx.slice = slice;
+}
+
+static __always_inline void set_vtime(struct task_struct *p, u64 vtime)
+{
+	if (bpf_ksym_exists(scx_bpf_task_set_dsq_vtime))
+		scx_bpf_task_set_dsq_vtime(p, vtime);
+	else
+		p->scx.dsq_vtime = vtime;
+}
+
+/* Stop scheduling; the text reaches the loader as the reason. */
+#define scheduler_error(fmt, args...)                                               \
+	({                                                                          \
+		static char text[] = fmt;                                           \
+		u64 data[] = { args };                                              \
+		scx_bpf_error_bstr(text, data, sizeof(data));                       \
+	})
+#define scheduler_leave(code, fmt, args...)                                         \
+	({                                                                          \
+		static char text[] = fmt;                                           \
+		u64 data[] = { args };                                              \
+		scx_bpf_exit_bstr(code, text, data, sizeof(data));                  \
+	})
+
+#endif

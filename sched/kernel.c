@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What the kernel must offer, checked before anything is loaded, so that each lack has a name. */
+#include <bpf/btf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "loader.h"
+
+static const char *const functions[] = {
+	"scx_bpf_create_dsq", "scx_bpf_dsq_insert", "scx_bpf_dsq_insert_vtime", "scx_bpf_dsq_move_to_local",
+	"scx_bpf_dsq_nr_queued", "scx_bpf_kick_cpu", "scx_bpf_task_cpu", "scx_bpf_exit_bstr", "scx_bpf_error_bstr",
+	"scx_bpf_now", "bpf_iter_scx_dsq_new", "bpf_iter_scx_dsq_next", "bpf_iter_scx_dsq_destroy",
+};
+
+static bool read_line(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
+
+	if (fd >= 0)
+		close(fd);
+	if (n < 0)
+		return false;
+	text[n] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	return true;
+}
+
+const char *attached_ops(void)
+{
+	static char name[192];
+	char state[64];
+
+	if (!read_line(SCHED_EXT_DIR "/state", state, sizeof(state)) || !strcmp(state, "disabled"))
+		return "";
+	if (!read_line(SCHED_EXT_DIR "/root/ops", name, sizeof(name)))
+		snprintf(name, sizeof(name), "a scheduler in state %s", state);
+	return name;
+}
+
+static enum temper_status check_types(const char *release)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+
+	if (!btf)
+		return fail(TEMPER_BAD_BTF,
+			    "kernel %s has no type data (/sys/kernel/btf/vmlinux): %s; use one built with CONFIG_DEBUG_INFO_BTF",
+			    release, strerror(errno));
+	for (unsigned i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
+		if (btf__find_by_name_kind(btf, functions[i], BTF_KIND_FUNC) < 0) {
+			btf__free(btf);
+			return fail(TEMPER_BAD_BTF,
+				    "the type data of kernel %s does not name %s, so no loader can link to it; use another kernel build",
+				    release, functions[i]);
+		}
+	}
+	btf__free(btf);
+	return TEMPER_OK;
+}
+
+enum temper_status check_kernel(void)
+{
+	struct utsname kernel;
+
+	uname(&kernel);
+	if (geteuid())
+		return fail(TEMPER_NOT_ROOT, "loading a scheduler takes root; use sudo");
+	if (access(SCHED_EXT_DIR "/state", R_OK))
+		return fail(TEMPER_NO_SCHED_EXT, "kernel %s has no sched_ext; use 6.12 or later with CONFIG_SCHED_CLASS_EXT",
+			    kernel.release);
+	if (access(CGROUP_ROOT "/cgroup.controllers", R_OK))
+		return fail(TEMPER_NO_CGROUP, "no cgroup v2 at %s; mount it there", CGROUP_ROOT);
+	return check_types(kernel.release);
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * CPU limits. While a sched_ext scheduler is attached the kernel does not enforce
+ * cpu.max, and this scheduler does not yet: a node with limits is left alone.
+ */
+#define _XOPEN_SOURCE 700
+#include <errno.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "loader.h"
+
+static int nr_limited;
+static char example[4096];
+
+static int look_at(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	char quota[32] = "";
+	FILE *f;
+
+	(void)st;
+	if (type != FTW_F || strcmp(path + ftw->base, "cpu.max"))
+		return 0;
+	f = fopen(path, "r");
+	if (!f)
+		return errno == ENOENT ? 0 : -1; /* a cgroup that went away has no limit */
+	if (fscanf(f, "%31s", quota) != 1 && ferror(f) && errno != ENODEV) {
+		fclose(f);
+		return -1;
+	}
+	fclose(f);
+	if (quota[0] && strcmp(quota, "max") && !nr_limited++)
+		snprintf(example, sizeof(example), "%s", path);
+	return 0;
+}
+
+enum temper_status check_limits(bool *ignored)
+{
+	nr_limited = 0;
+	if (nftw(CGROUP_ROOT, look_at, 32, FTW_PHYS | FTW_MOUNT))
+		return fail(TEMPER_NO_CGROUP, "cannot read CPU limits below %s: %s", CGROUP_ROOT, strerror(errno));
+	*ignored = nr_limited > 0;
+	if (!nr_limited)
+		return TEMPER_OK;
+	if (options.ignore_limits) {
+		note("%d cgroups have a CPU limit that is NOT enforced from now on, %s the first", nr_limited, example);
+		return TEMPER_OK;
+	}
+	return fail(TEMPER_LIMITS_PRESENT,
+		    "%d cgroups have a CPU limit, %s the first, and limits are not enforced while this scheduler is attached; "
+		    "lift them, or say --ignore-limits",
+		    nr_limited, example);
+}

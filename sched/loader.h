@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The parts of scx_temper: options, what the kernel must offer, limits in force, and how to say things. */
+#ifndef TEMPER_LOADER_H
+#define TEMPER_LOADER_H
+
+#include <stdbool.h>
+#include "intf.h"
+
+#define SCHED_EXT_DIR "/sys/kernel/sched_ext"
+#define CGROUP_ROOT "/sys/fs/cgroup"
+#define MAX_MAPPED 256
+
+struct bpf_object;
+struct bpf_link;
+
+struct mapping {
+	enum temper_tier tier;
+	const char *cgroup;
+};
+
+struct options {
+	struct mapping mapped[MAX_MAPPED];
+	int nr_mapped;
+	const char *pin_dir; /* NULL: nothing is pinned */
+	unsigned heartbeat_timeout_s;
+	unsigned system_share_pct;
+	bool ignore_limits;
+	bool json;
+	bool verbose;
+};
+
+extern struct options options;
+
+/* Fill `options`; leaves the process with a status on --help, --version or a usage error. */
+void parse_options(int argc, char **argv);
+
+/* What the kernel lacks, if anything: a status, after having said it. */
+enum temper_status check_kernel(void);
+/* The name of the attached scheduler's ops, or "" for none. */
+const char *attached_ops(void);
+
+/* Refuse while any cgroup has a finite cpu.max, unless the operator has said to ignore them. */
+enum temper_status check_limits(bool *ignored);
+
+/* The scheduler in the kernel: loaded by us, or adopted from the pins of another loader. */
+struct scheduler {
+	struct bpf_object *object; /* NULL: adopted */
+	struct bpf_link *link;
+	int control_fd, exit_fd;
+};
+
+/* Take over one that is attached, pinned, ours and configured alike: nothing to load, nothing to interrupt. */
+bool adopt(struct scheduler *s);
+enum temper_status load(struct scheduler *s, bool limits_ignored);
+enum temper_status attach(struct scheduler *s);
+/* Returns once the kernel has let go of it. */
+void detach(struct scheduler *s);
+/* Forget it, without detaching one that is pinned. */
+void release(struct scheduler *s);
+/* Give a sign of life, and say whether the map of tiers has changed. */
+enum temper_status change_control(int fd, bool tiers_changed);
+void remove_pins(void);
+
+/* Events: text on stderr, and a JSON line on stdout with --json. */
+enum temper_status fail(enum temper_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void say_attached(bool adopted);
+void say_exited(const struct temper_exit_info *info);
+
+#endif

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loader.h"
+
+struct options options = {
+	.pin_dir = "/sys/fs/bpf/temper",
+	.heartbeat_timeout_s = 10,
+	.system_share_pct = 20,
+};
+
+static const char help[] =
+	"scx_temper: a scheduler that keeps latency-critical and best-effort work apart\n"
+	"\n"
+	"usage: scx_temper [OPTION]...\n"
+	"\n"
+	"  --tier TIER=CGROUP        put a cgroup, and all below it, into a tier: system, critical,\n"
+	"                            standard or background; repeatable. What nobody maps is standard,\n"
+	"                            but for kernel threads, system.slice and init.scope: system.\n"
+	"  --pin DIR                 where to pin the scheduler and its maps (default /sys/fs/bpf/temper)\n"
+	"  --no-pin                  pin nothing: the scheduler leaves together with this process\n"
+	"  --heartbeat-timeout SEC   a scheduler whose loader is gone leaves after this long (default 10; 0: never)\n"
+	"  --system-share PCT        share of the node that the system tier has for sure (default 20)\n"
+	"  --ignore-limits           attach although finite cpu.max are set; they are NOT enforced then\n"
+	"  --json                    events as JSON lines on stdout\n"
+	"  --verbose                 show what libbpf and the verifier say\n"
+	"  --version, --help\n"
+	"\n"
+	"Signals: SIGTERM, SIGINT: detach and leave. SIGUSR1: leave, the scheduler stays attached for the\n"
+	"heartbeat timeout; a scx_temper started meanwhile adopts it.\n"
+	"\n"
+	"Example: scx_temper --tier critical=/sys/fs/cgroup/web.slice --tier background=/sys/fs/cgroup/batch.slice\n";
+
+static const char *const tier_names[NR_TIERS] = { "system", "critical", "standard", "background" };
+
+static void usage(const char *what, const char *value)
+{
+	exit(fail(TEMPER_USAGE, "%s '%s'; see scx_temper --help", what, value));
+}
+
+static void add_mapping(char *text)
+{
+	char *path = strchr(text, '=');
+
+	if (!path)
+		usage("--tier takes TIER=CGROUP, not", text);
+	if (options.nr_mapped == MAX_MAPPED)
+		usage("too many --tier; give the rest to 'temper agent':", text);
+	*path++ = '\0';
+	for (int t = 0; t < NR_TIERS; t++) {
+		if (!strcmp(text, tier_names[t])) {
+			options.mapped[options.nr_mapped++] = (struct mapping){ t, path };
+			return;
+		}
+	}
+	usage("no such tier:", text);
+}
+
+static unsigned number(const char *text, unsigned most)
+{
+	char *end;
+	unsigned long n = strtoul(text, &end, 10);
+
+	if (*text == '\0' || *text == '-' || *end || n > most)
+		usage("not a number in range:", text);
+	return n;
+}
+
+void parse_options(int argc, char **argv)
+{
+	enum { TIER = 1, PIN, NO_PIN, HEARTBEAT, SHARE, IGNORE_LIMITS, JSON, VERBOSE, VERSION, HELP };
+	static const struct option long_options[] = {
+		{ "tier", required_argument, NULL, TIER },
+		{ "pin", required_argument, NULL, PIN },
+		{ "no-pin", no_argument, NULL, NO_PIN },
+		{ "heartbeat-timeout", required_argument, NULL, HEARTBEAT },
+		{ "system-share", required_argument, NULL, SHARE },
+		{ "ignore-limits", no_argument, NULL, IGNORE_LIMITS },
+		{ "json", no_argument, NULL, JSON },
+		{ "verbose", no_argument, NULL, VERBOSE },
+		{ "version", no_argument, NULL, VERSION },
+		{ "help", no_argument, NULL, HELP },
+		{},
+	};
+	int option;
+
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
+		switch (option) {
+		case TIER:
+			add_mapping(optarg);
+			break;
+		case PIN:
+			options.pin_dir = optarg;
+			break;
+		case NO_PIN:
+			options.pin_dir = NULL;
+			break;
+		case HEARTBEAT:
+			options.heartbeat_timeout_s = number(optarg, 86400);
+			break;
+		case SHARE:
+			options.system_share_pct = number(optarg, 100);
+			break;
+		case IGNORE_LIMITS:
+			options.ignore_limits = true;
+			break;
+		case JSON:
+			options.json = true;
+			break;
+		case VERBOSE:
+			options.verbose = true;
+			break;
+		case VERSION:
+			printf("scx_temper abi %d\n", TEMPER_ABI);
+			exit(TEMPER_OK);
+		case HELP:
+			fputs(help, stdout);
+			exit(TEMPER_OK);
+		default:
+			usage("cannot use", argv[optind - 1]);
+		}
+	}
+	if (optind < argc)
+		usage("takes no arguments, but got", argv[optind]);
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * scx_temper loads the scheduler, attaches it, and stays to give it signs of life and
+ * to say why it left.
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "loader.h"
+
+#define RESTART_ASKED (1LL << 48) /* SCX_ECODE_ACT_RESTART */
+#define POLL_MS 100
+
+static sigset_t signals; /* that watch() waits for */
+static const unsigned zero;
+
+static int print_libbpf(enum libbpf_print_level level, const char *format, va_list args)
+{
+	return level == LIBBPF_WARN || options.verbose ? vfprintf(stderr, format, args) : 0;
+}
+
+/* Stay until a signal comes or the scheduler leaves. */
+static enum temper_status watch(struct scheduler *s)
+{
+	const struct timespec pause = { .tv_nsec = POLL_MS * 1000000l };
+	struct temper_exit_info info = {};
+
+	for (;;) {
+		int signal = sigtimedwait(&signals, NULL, &pause);
+
+		if (signal == SIGUSR1) {
+			note("leaving; the scheduler stays for %u s", options.heartbeat_timeout_s);
+			return TEMPER_OK;
+		}
+		if (signal > 0) {
+			detach(s);
+			return TEMPER_OK;
+		}
+		if (bpf_map_lookup_elem(s->exit_fd, &zero, &info))
+			return fail(TEMPER_FAILED, "cannot read map exit_info: %s", strerror(errno));
+		if (info.kind) {
+			say_exited(&info);
+			detach(s);
+			return info.exit_code & RESTART_ASKED ? TEMPER_EXIT_HOTPLUG : TEMPER_EJECTED;
+		}
+		if (change_control(s->control_fd, false))
+			return TEMPER_FAILED;
+	}
+}
+
+static enum temper_status run(void)
+{
+	struct scheduler s = { .control_fd = -1, .exit_fd = -1 };
+	enum temper_status status;
+	bool limits_ignored;
+
+	if ((status = check_kernel()) || (status = check_limits(&limits_ignored)))
+		return status;
+	if (adopt(&s)) {
+		say_attached(true);
+		return watch(&s);
+	}
+	if (!strcmp(attached_ops(), TEMPER_OPS_NAME)) {
+		note("replacing the scheduler of another build or with other options");
+		remove_pins();
+	}
+	if (*attached_ops())
+		return fail(TEMPER_OTHER_SCHEDULER, "%s is attached; stop it first", attached_ops());
+	status = load(&s, limits_ignored) ?: attach(&s);
+	if (status) {
+		remove_pins();
+	} else {
+		say_attached(false);
+		status = watch(&s);
+	}
+	release(&s);
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	enum temper_status status;
+
+	parse_options(argc, argv);
+	/* Blocked from the start: one that comes while the scheduler is loading waits for watch(). */
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	libbpf_set_print(print_libbpf);
+	while ((status = run()) == TEMPER_EXIT_HOTPLUG)
+		note("CPUs have come or gone; attaching again");
+	return status;
+}

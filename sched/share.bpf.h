@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Fairness inside a tier.
+ *
+ * Problem: cgroups share by cpu.weight at every level, tasks by nice, whatever
+ * they are nested in, with one queue a tier and no tree to walk at each dispatch.
+ *
+ * Method: a task's virtual time advances by the CPU time it used, divided by the
+ * share of its tier that it is due just now. That share is its weight over the sum
+ * of the active weights in its cgroup, times the same ratio for each cgroup above.
+ * Example: A and B have weights 100 and 300, and hold one and two active tasks. A's
+ * task is due 1/4, each of B's 3/8; over a second of one CPU they get 250, 375 and
+ * 375 ms. "Active" means runnable in that tier: a subtree that only holds background
+ * work does not dilute the critical one beside it. Sums change when the first task
+ * of a cgroup wakes or the last one sleeps, under the cgroup's lock on its own level
+ * and by atomic addition on the next: additions commute, so no two levels are ever
+ * locked together.
+ *
+ * Limits: what a task is due changes while it runs, and is applied as it stands when
+ * the task is charged. One that slept keeps at most one slice of credit.
+ */
+#ifndef TEMPER_SHARE_BPF_H
+#define TEMPER_SHARE_BPF_H
+
+#include "stats.bpf.h"
+#include "tier.bpf.h"
+
+#define WHOLE (1ULL << 30) /* a share of 1 */
+
+/* How long a task runs before others of its tier have their turn. */
+static const u64 slice_ns[NR_TIERS] = { 3 * MSEC, 3 * MSEC, 3 * MSEC, 3 * MSEC };
+
+static u64 tier_clock[NR_TIERS]; /* virtual time of the task that started last */
+
+static __always_inline void atomic_add(u64 *to, s64 amount)
+{
+	__sync_fetch_and_add(to, amount);
+}
+
+/* Count `weight` in or out of the sums, from the task's cgroup up to the first that was active already. */
+static __noinline void change_active(u32 index, u32 tier, s32 by, u64 weight)
+{
+	struct cgroup_slot *s = slot_at(index);
+	s64 delta = by > 0 ? weight : -weight;
+	int level;
+
+	bpf_for(level, 0, MAX_DEPTH) {
+		bool turned;
+
+		if (!s || tier >= NR_TIERS)
+			return;
+		atomic_add(&s->sum[tier], delta);
+		bpf_spin_lock(&s->lock);
+		s->nr[tier] += by;
+		turned = s->nr[tier] == (by > 0 ? 1 : 0);
+		if (turned && by > 0)
+			s->charged[tier] = s->weight;
+		delta = by > 0 ? s->charged[tier] : -(s64)s->charged[tier];
+		bpf_spin_unlock(&s->lock);
+		if (!turned || s->parent == NO_SLOT)
+			return;
+		s = slot_at(s->parent);
+	}
+}
+
+static void activate(struct task_struct *p, struct task_state *t, u32 tier)
+{
+	if (t->active)
+		return;
+	t->active = true;
+	t->active_tier = tier;
+	t->active_weight = p->scx.weight;
+	change_active(t->cgroup, tier, 1, t->active_weight);
+}
+
+static void deactivate(struct task_state *t)
+{
+	if (!t->active)
+		return;
+	t->active = false;
+	change_active(t->cgroup, t->active_tier, -1, t->active_weight);
+}
+
+static void set_cgroup_weight(struct cgroup *cgrp, u32 weight)
+{
+	struct cgroup_slot *s = slot_at(slot_of(cgrp)), *parent;
+	s64 delta[NR_TIERS] = {};
+
+	if (!s || s->id != cgrp->kn->id)
+		return;
+	bpf_spin_lock(&s->lock);
+	s->weight = weight;
+	for (u32 t = 0; t < NR_TIERS; t++) {
+		if (s->nr[t]) {
+			delta[t] = (s64)weight - s->charged[t];
+			s->charged[t] = weight;
+		}
+	}
+	bpf_spin_unlock(&s->lock);
+	parent = s->parent == NO_SLOT ? NULL : slot_at(s->parent);
+	if (parent)
+		for (u32 t = 0; t < NR_TIERS; t++)
+			atomic_add(&parent->sum[t], delta[t]);
+}
+
+/* The share of its tier, of WHOLE, that an active task is due now; at least 1. */
+static __noinline u64 share_of(struct task_state *t)
+{
+	struct cgroup_slot *s = slot_at(t->cgroup);
+	u64 share = WHOLE, weight = t->active_weight;
+	u32 tier = t->active_tier;
+	int level;
+
+	bpf_for(level, 0, MAX_DEPTH) {
+		if (!s || tier >= NR_TIERS)
+			break;
+		u64 sum = s->sum[tier];
+
+		if (sum > weight)
+			share = share * weight / sum;
+		if (s->parent == NO_SLOT)
+			break;
+		weight = s->charged[tier];
+		s = slot_at(s->parent);
+	}
+	return share ?: 1;
+}
+
+/*
+ * The system tier comes first, but only for its guaranteed share of the node: then
+ * its user tasks queue with the critical ones. Kernel threads are not counted.
+ */
+static s64 system_budget_ns;
+static u64 system_refilled_at;
+
+static u32 tier_within_budget(u64 now)
+{
+	u64 last = system_refilled_at, cap = 100 * MSEC * config.nr_cpus * config.system_share_pct / 100;
+
+	if (now - last > MSEC && __sync_val_compare_and_swap(&system_refilled_at, last, now) == last) {
+		u64 earned = (now - last) * config.nr_cpus * config.system_share_pct / 100;
+		s64 budget = system_budget_ns + earned;
+
+		system_budget_ns = last && budget < (s64)cap ? budget : (s64)cap;
+	}
+	if (system_budget_ns > 0)
+		return TIER_SYSTEM;
+	COUNT(system_over);
+	return TIER_CRITICAL;
+}
+
+/* Charge a running task for the CPU time since it was last charged. */
+static void charge(struct task_struct *p, struct task_state *t)
+{
+	u64 used = p->se.sum_exec_runtime - t->charged_exec;
+	struct temper_stats *s = get_stats();
+	u32 tier = t->tier;
+
+	if (!used || !s || tier >= NR_TIERS)
+		return;
+	t->charged_exec += used;
+	s->tier[tier].run_ns += used;
+	set_vtime(p, p->scx.dsq_vtime + used * WHOLE / share_of(t));
+	if (t->active_tier == TIER_SYSTEM && !(p->flags & PF_KTHREAD))
+		atomic_add((u64 *)&system_budget_ns, -(s64)used);
+}
+
+/* Where in its tier's queue a task stands: its own virtual time, with no more than a slice of credit. */
+static u64 queue_position(struct task_struct *p, struct task_state *t)
+{
+	u32 tier = t->tier;
+
+	if (tier >= NR_TIERS)
+		return 0;
+	u64 oldest = tier_clock[tier] - slice_ns[tier];
+
+	/* Virtual times of different tiers cannot be compared. */
+	if (t->vtime_tier != tier || (s64)(p->scx.dsq_vtime - oldest) < 0) {
+		t->vtime_tier = tier;
+		set_vtime(p, oldest);
+		return oldest;
+	}
+	return p->scx.dsq_vtime;
+}
+
+#endif

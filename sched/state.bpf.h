@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the scheduler remembers of a CPU and of a task, and nothing else.
+ *
+ * "Who owns this CPU" (a fence) and "what runs on it" are separate facts; only the
+ * second is here. A field that other CPUs write is marked with its writers.
+ */
+#ifndef TEMPER_STATE_BPF_H
+#define TEMPER_STATE_BPF_H
+
+#include "kern.h"
+#include "intf.h"
+
+#define MAX_CPUS 512
+#define MASK_WORDS (MAX_CPUS / 64)
+#define MSEC 1000000ULL
+
+/* Set by the loader. What stands here is what the verifier would see without one. */
+const volatile struct temper_config config SEC(".rodata.config") = {
+	.nr_cpus = 8,
+	.system_share_pct = 20,
+	.heartbeat_timeout_ns = 10000 * MSEC,
+};
+
+struct cpu_state {
+	u32 running;	       /* tier of the running task + 1; 0: none of ours */
+	bool parole;	       /* the running task was let in out of order: it may not be claimed */
+	bool parole_next;      /* the task about to run is */
+	u64 claimed_at;	       /* claim_cpu() of any CPU: when this one was claimed; 0: it is not */
+	u64 seen[NR_TIERS];    /* arrivals[] when dispatch() last looked for that tier */
+	u64 served_at[NR_TIERS]; /* when that tier last ran here, or was last seen with nothing queued */
+	u32 pinned[NR_TIERS];  /* enqueue() of any CPU: tasks queued for this CPU alone */
+} __attribute__((aligned(64)));
+
+struct cpu_state cpus[MAX_CPUS];
+
+static __always_inline struct cpu_state *cpu_state(s32 cpu)
+{
+	return &cpus[(u32)cpu % MAX_CPUS];
+}
+
+struct task_state {
+	u32 cgroup;	  /* index into cgroups */
+	u8 tier;	  /* tier under which the task is queued or runs */
+	bool active;	  /* counted in its cgroup's sums, under active_tier with active_weight */
+	u8 active_tier;
+	u32 active_weight;
+	u8 vtime_tier;	  /* tier whose clock dsq_vtime belongs to */
+	u8 queued;	  /* enum queued_as */
+	s32 queued_cpu;	  /* for QUEUED_PINNED */
+	u64 runnable_at;  /* since when it waits */
+	u64 charged_exec; /* sum_exec_runtime up to which it has been charged */
+};
+
+enum queued_as { NOT_QUEUED, QUEUED_SHARED, QUEUED_PINNED };
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct task_state);
+} task_states SEC(".maps");
+
+static __always_inline struct task_state *task_state(struct task_struct *p)
+{
+	return bpf_task_storage_get(&task_states, p, 0, 0);
+}
+
+/* Control and description, shared with user space. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct temper_control);
+} control SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct temper_info);
+} info SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct temper_exit_info);
+} exit_info SEC(".maps");
+
+static __always_inline struct temper_control *get_control(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&control, &zero);
+}
+
+#endif

@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * scx_temper: strict tiers, and gaps for best-effort work.
+ *
+ * Tiers: system, critical, standard, background (tier.bpf.h). One shared queue a tier,
+ * ordered by virtual time (share.bpf.h), and one a tier and CPU for tasks that only
+ * that CPU can run. A task that finds a CPU idle is placed on it at once. Otherwise it
+ * is queued, and a CPU that runs a lower tier is interrupted (gap.bpf.h). A CPU that
+ * has to choose takes the highest tier that has a task for it, but for what is overdue
+ * (progress.bpf.h). Background is never left in a CPU's local queue: whatever stops
+ * running with time left is queued again, behind what is above it.
+ *
+ * The ops below stand in the order in which a task meets them.
+ */
+#include "kern.h"
+#include "intf.h"
+#include "state.bpf.h"
+#include "stats.bpf.h"
+#include "tier.bpf.h"
+#include "share.bpf.h"
+#include "gap.bpf.h"
+#include "progress.bpf.h"
+#include "orphan.bpf.h"
+
+char _license[] SEC("license") = "GPL";
+
+const volatile u32 sync_mode = 1;
+
+SEC("struct_ops/init_task")
+s32 BPF_PROG(temper_init_task, struct task_struct *p, struct scx_init_task_args *args)
+{
+	struct task_state *t = bpf_task_storage_get(&task_states, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!t)
+		return -ENOMEM;
+	t->cgroup = slot_of(args->cgroup);
+	t->vtime_tier = NR_TIERS;
+	return 0;
+}
+
+SEC("struct_ops/enable")
+void BPF_PROG(temper_enable, struct task_struct *p)
+{
+	struct task_state *t = task_state(p);
+
+	if (t)
+		t->charged_exec = p->se.sum_exec_runtime;
+}
+
+SEC("struct_ops/runnable")
+void BPF_PROG(temper_runnable, struct task_struct *p, u64 enq_flags)
+{
+	struct task_state *t = task_state(p);
+
+	if (!t)
+		return;
+	t->runnable_at = scx_bpf_now();
+	t->tier = tier_of(p, t, t->runnable_at);
+	activate(p, t, tier_of_slot(t->cgroup));
+}
+
+SEC("struct_ops/select_cpu")
+s32 BPF_PROG(temper_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
+{
+	struct task_state *t = task_state(p);
+	struct claim claim = { .cpu = -1 };
+
+	if (!t)
+		return prev_cpu;
+	/*
+	 * The waker is about to sleep: whichever comes first, its own CPU or an idle or
+	 * interrupted one, takes the task from the queue. See enqueue_shared().
+	 */
+	if (sync_mode && (wake_flags & WAKE_SYNC) &&
+	    bpf_cpumask_test_cpu(bpf_get_smp_processor_id(), p->cpus_ptr))
+		return prev_cpu;
+	u32 tier = t->tier = tier_of(p, t, scx_bpf_now());
+
+	claim_lower(p, tier, prev_cpu, &claim);
+	if (claim.cpu < 0 || tier >= NR_TIERS)
+		return prev_cpu;
+	if (claim.was == IDLE)
+		COUNT_TIER(tier, placed_idle);
+	scx_bpf_dsq_insert(p, DSQ_LOCAL, slice_ns[tier], claim.was == IDLE ? 0 : ENQ_PREEMPT);
+	return claim.cpu;
+}
+
+static __always_inline void kick(s32 cpu, u32 was)
+{
+	scx_bpf_kick_cpu(cpu, was == IDLE ? KICK_IDLE : KICK_PREEMPT);
+}
+
+/* Queue a task that one CPU alone can run, and see to it that this CPU looks. */
+static void enqueue_pinned(struct task_struct *p, struct task_state *t, u64 enq_flags)
+{
+	s32 cpu = scx_bpf_task_cpu(p);
+	u64 now = scx_bpf_now();
+	u32 tier = t->tier;
+
+	if (tier >= NR_TIERS)
+		return;
+	announce(t, true, cpu);
+	scx_bpf_dsq_insert_vtime(p, pinned_queue(cpu, tier), slice_ns[tier], queue_position(p, t), enq_flags);
+	for (u32 lower = IDLE; lower > TIER_CRITICAL; lower--) {
+		if (lower <= tier)
+			return;
+		if (claim_cpu(lower, cpu, now)) {
+			kick(cpu, lower);
+			return;
+		}
+	}
+}
+
+static void enqueue_shared(struct task_struct *p, struct task_state *t, u64 enq_flags)
+{
+	s32 near = scx_bpf_task_cpu(p);
+	struct claim claim = { .cpu = -1 };
+	u32 tier = t->tier;
+
+	if (tier >= NR_TIERS)
+		return;
+	announce(t, false, near);
+	scx_bpf_dsq_insert_vtime(p, shared_queue(tier), slice_ns[tier], queue_position(p, t), enq_flags);
+	claim_lower(p, tier, near, &claim);
+	if (claim.cpu >= 0)
+		kick(claim.cpu, claim.was);
+}
+
+SEC("struct_ops/enqueue")
+void BPF_PROG(temper_enqueue, struct task_struct *p, u64 enq_flags)
+{
+	struct task_state *t = task_state(p);
+	u64 now = scx_bpf_now();
+
+	if (!t) {
+		scheduler_error("task %d has no state", p->pid);
+		return;
+	}
+	withdraw(t);
+	u32 tier = t->tier = tier_of(p, t, now);
+
+	if (t->active && !duty(p) && t->active_tier != tier_of_slot(t->cgroup)) {
+		deactivate(t);
+		activate(p, t, tier_of_slot(t->cgroup));
+	}
+	COUNT_TIER(tier, enqueued);
+	/* What the kernel does for one CPU goes before all else there. */
+	if ((p->flags & PF_KTHREAD) && p->nr_cpus_allowed == 1) {
+		scx_bpf_dsq_insert(p, DSQ_LOCAL, slice_ns[TIER_SYSTEM], enq_flags | ENQ_PREEMPT);
+		return;
+	}
+	if (p->nr_cpus_allowed == 1 || may_not_migrate(p))
+		enqueue_pinned(p, t, enq_flags);
+	else
+		enqueue_shared(p, t, enq_flags);
+}
+
+/* Virtual time of the first task in a queue; false where it is empty. */
+static __noinline bool head_vtime(u64 queue, u64 *vtime)
+{
+	struct bpf_iter_scx_dsq it;
+	struct task_struct *p;
+	bool found = false;
+
+	if (bpf_iter_scx_dsq_new(&it, queue, 0) == 0) {
+		p = bpf_iter_scx_dsq_next(&it);
+		if (p) {
+			*vtime = p->scx.dsq_vtime;
+			found = true;
+		}
+	}
+	bpf_iter_scx_dsq_destroy(&it);
+	return found;
+}
+
+/* Take a task of a tier, from this CPU's queue or the shared one, whichever is due first. */
+static __noinline bool take(u32 tier, s32 cpu)
+{
+	u64 mine = pinned_queue(cpu, tier), shared = shared_queue(tier), a, b;
+	bool has_mine, has_shared;
+
+	if (tier >= NR_TIERS)
+		return false;
+	has_mine = cpu_state(cpu)->pinned[tier];
+	has_shared = queued[tier];
+	if (has_mine && has_shared && head_vtime(mine, &a) && head_vtime(shared, &b) && (s64)(b - a) < 0)
+		return scx_bpf_dsq_move_to_local(shared) || scx_bpf_dsq_move_to_local(mine);
+	return (has_mine && scx_bpf_dsq_move_to_local(mine)) || (has_shared && scx_bpf_dsq_move_to_local(shared));
+}
+
+/* Is a task of this tier that this CPU may take due before virtual time `vtime`? */
+static __noinline bool due_before(u64 vtime, u32 tier, s32 cpu)
+{
+	u64 head;
+
+	if (tier >= NR_TIERS)
+		return false;
+	if (cpu_state(cpu)->pinned[tier] && head_vtime(pinned_queue(cpu, tier), &head) && (s64)(head - vtime) < 0)
+		return true;
+	return queued[tier] && head_vtime(shared_queue(tier), &head) && (s64)(head - vtime) < 0;
+}
+
+/* Let the task that ran go on: for the kernel, one with a slice needs no choosing. */
+static void keep(struct task_struct *p, u32 tier, s32 cpu, u64 now)
+{
+	struct cpu_state *c = cpu_state(cpu);
+
+	if (tier >= NR_TIERS)
+		return;
+	end_claim(c, tier, now);
+	c->parole = false;
+	c->served_at[tier] = now;
+	set_slice(p, slice_ns[tier]);
+	if (tier > TIER_CRITICAL)
+		recheck(tier, cpu);
+}
+
+SEC("struct_ops/dispatch")
+void BPF_PROG(temper_dispatch, s32 cpu, struct task_struct *prev)
+{
+	struct task_state *t = prev && (prev->scx.flags & TASK_QUEUED) ? task_state(prev) : NULL;
+	struct cpu_state *c = cpu_state(cpu);
+	u64 now = scx_bpf_now();
+	u32 prev_tier = NR_TIERS, overdue;
+
+	if (t) {
+		charge(prev, t);
+		prev_tier = tier_of(prev, t, now);
+		/* Its place is another CPU's now, or another tier's: it has to queue anew. */
+		if (prev_tier != t->tier || !bpf_cpumask_test_cpu(cpu, prev->cpus_ptr))
+			prev_tier = NR_TIERS;
+	}
+	overdue = overdue_tier(c, now);
+	if (overdue < NR_TIERS && overdue != prev_tier && take(overdue, cpu)) {
+		c->parole_next = true;
+		COUNT_TIER(overdue, parole);
+		return;
+	}
+	for (u32 tier = 0; tier < NR_TIERS; tier++) {
+		c->seen[tier] = arrivals[tier];
+		if (tier == prev_tier) {
+			if (!due_before(prev->scx.dsq_vtime, tier, cpu) || !take(tier, cpu))
+				keep(prev, tier, cpu, now);
+			return;
+		}
+		if (take(tier, cpu))
+			return;
+	}
+	recheck(IDLE, cpu);
+}
+
+/* A CPU that runs anything, be it a real-time task, is not idle. dispatch() says when it is. */
+SEC("struct_ops/update_idle")
+void BPF_PROG(temper_update_idle, s32 cpu, bool idle)
+{
+	if (!idle)
+		shut_cpu(IDLE, cpu);
+}
+
+SEC("struct_ops/running")
+void BPF_PROG(temper_running, struct task_struct *p)
+{
+	s32 cpu = scx_bpf_task_cpu(p);
+	struct cpu_state *c = cpu_state(cpu);
+	struct task_state *t = task_state(p);
+	u64 now = scx_bpf_now();
+
+	if (!t)
+		return;
+	withdraw(t);
+	u32 tier = t->tier;
+
+	if (tier >= NR_TIERS)
+		return;
+	count_wait(tier, now - t->runnable_at);
+	t->charged_exec = p->se.sum_exec_runtime;
+	if (t->vtime_tier == tier && (s64)(p->scx.dsq_vtime - tier_clock[tier]) > 0)
+		tier_clock[tier] = p->scx.dsq_vtime;
+	c->running = tier + 1;
+	c->claimed_at = 0;
+	c->served_at[tier] = now;
+	c->parole = c->parole_next;
+	c->parole_next = false;
+	if (c->parole) {
+		if (tier == TIER_BACKGROUND)
+			scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
+		return;
+	}
+	if (tier > TIER_CRITICAL)
+		recheck(tier, cpu);
+}
+
+/* A backstop: a kick that was lost ends here, at the next tick. */
+SEC("struct_ops/tick")
+void BPF_PROG(temper_tick, struct task_struct *p)
+{
+	s32 cpu = scx_bpf_task_cpu(p);
+	struct task_state *t = task_state(p);
+
+	if (!t)
+		return;
+	for (u32 higher = 0; higher < NR_TIERS; higher++) {
+		if (higher >= t->tier)
+			return;
+		if (queued[higher] || cpu_state(cpu)->pinned[higher]) {
+			set_slice(p, 0);
+			return;
+		}
+	}
+}
+
+SEC("struct_ops/stopping")
+void BPF_PROG(temper_stopping, struct task_struct *p, bool runnable)
+{
+	s32 cpu = scx_bpf_task_cpu(p);
+	struct cpu_state *c = cpu_state(cpu);
+	struct task_state *t = task_state(p);
+	u64 now = scx_bpf_now();
+
+	if (!t)
+		return;
+	charge(p, t);
+	end_claim(c, t->tier, now);
+	if (t->tier > TIER_CRITICAL)
+		shut_cpu(t->tier, cpu);
+	c->running = 0;
+	c->parole = false;
+	if (!runnable)
+		return;
+	t->runnable_at = now;
+	/*
+	 * With time left the kernel would put it at the head of this CPU's local queue,
+	 * to resume after a real-time task, say, ahead of all that is queued above it.
+	 */
+	set_slice(p, 0);
+}
+
+SEC("struct_ops/quiescent")
+void BPF_PROG(temper_quiescent, struct task_struct *p, u64 deq_flags)
+{
+	struct task_state *t = task_state(p);
+
+	if (!t)
+		return;
+	withdraw(t);
+	deactivate(t);
+}
+
+SEC("struct_ops/set_weight")
+void BPF_PROG(temper_set_weight, struct task_struct *p, u32 weight)
+{
+	struct task_state *t = task_state(p);
+
+	if (!t || !t->active || t->active_weight == weight)
+		return;
+	u32 tier = t->active_tier;
+
+	deactivate(t);
+	t->active = true;
+	t->active_tier = tier;
+	t->active_weight = weight;
+	change_active(t->cgroup, tier, 1, weight);
+}
+
+SEC("struct_ops.s/cgroup_init")
+s32 BPF_PROG(temper_cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_args *args)
+{
+	return open_slot(cgrp, args->weight);
+}
+
+SEC("struct_ops.s/cgroup_exit")
+void BPF_PROG(temper_cgroup_exit, struct cgroup *cgrp)
+{
+	close_slot(cgrp);
+}
+
+SEC("struct_ops/cgroup_move")
+void BPF_PROG(temper_cgroup_move, struct task_struct *p, struct cgroup *from, struct cgroup *to)
+{
+	struct task_state *t = task_state(p);
+
+	if (!t)
+		return;
+	deactivate(t);
+	t->cgroup = slot_of(to);
+}
+
+SEC("struct_ops/cgroup_set_weight")
+void BPF_PROG(temper_cgroup_set_weight, struct cgroup *cgrp, u32 weight)
+{
+	set_cgroup_weight(cgrp, weight);
+}
+
+SEC("struct_ops.s/init")
+s32 BPF_PROG(temper_init)
+{
+	u32 slot, tier, cpu;
+	s32 err;
+
+	bpf_for(slot, NO_SLOT + 1, MAX_CGROUPS) {
+		u32 index = slot;
+
+		if (bpf_map_push_elem(&free_slots, &index, BPF_ANY))
+			return -ENOMEM;
+	}
+	bpf_for(tier, 0, NR_TIERS) {
+		err = scx_bpf_create_dsq(shared_queue(tier), -1);
+		if (err)
+			return err;
+		bpf_for(cpu, 0, config.nr_cpus) {
+			err = scx_bpf_create_dsq(pinned_queue(cpu, tier), -1);
+			if (err)
+				return err;
+		}
+	}
+	return watch_heartbeat();
+}
+
+SEC("struct_ops/exit")
+void BPF_PROG(temper_exit, struct scx_exit_info *ei)
+{
+	u32 zero = 0;
+	struct temper_exit_info *e = bpf_map_lookup_elem(&exit_info, &zero);
+
+	if (!e)
+		return;
+	bpf_probe_read_kernel_str(e->reason, sizeof(e->reason), ei->reason);
+	bpf_probe_read_kernel_str(e->msg, sizeof(e->msg), ei->msg);
+	e->exit_code = ei->exit_code;
+	e->kind = ei->kind;
+}
+
+SEC(".struct_ops.link")
+struct sched_ext_ops temper_ops = {
+	.init_task = (void *)temper_init_task,
+	.enable = (void *)temper_enable,
+	.runnable = (void *)temper_runnable,
+	.select_cpu = (void *)temper_select_cpu,
+	.enqueue = (void *)temper_enqueue,
+	.dispatch = (void *)temper_dispatch,
+	.running = (void *)temper_running,
+	.update_idle = (void *)temper_update_idle,
+	.tick = (void *)temper_tick,
+	.stopping = (void *)temper_stopping,
+	.quiescent = (void *)temper_quiescent,
+	.set_weight = (void *)temper_set_weight,
+	.cgroup_init = (void *)temper_cgroup_init,
+	.cgroup_exit = (void *)temper_cgroup_exit,
+	.cgroup_move = (void *)temper_cgroup_move,
+	.cgroup_set_weight = (void *)temper_cgroup_set_weight,
+	.init = (void *)temper_init,
+	.exit = (void *)temper_exit,
+	.flags = SCX_OPS_ENQ_EXITING | SCX_OPS_ENQ_MIGRATION_DISABLED,
+	.timeout_ms = 30000,
+	.name = TEMPER_OPS_NAME,
+};

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Tiers by cgroup.
+ *
+ * Problem: a task's tier must be known in a few instructions, follow cgroup moves
+ * and changes of the tier map, and be inherited by cgroups that nobody mapped.
+ *
+ * Method: each cgroup gets a slot in an array when the kernel announces it
+ * (cgroup_init), and each task remembers its slot. A slot knows its parent's, and
+ * caches its tier together with the generation of the map it came from; when user
+ * space raises control.tier_gen the next reader climbs to the nearest mapped
+ * ancestor again. The kernel's own look-up by id is not used: before 6.18 it sees
+ * only the cgroup namespace of whoever happens to run.
+ *
+ * Limits: MAX_CGROUPS at a time; a cgroup beyond that shares its parent's slot,
+ * and so its parent's tier and weight. A climb ends after MAX_DEPTH levels. The
+ * kernel names the cpu controller's cgroup: where that controller is off, the
+ * nearest ancestor that has it.
+ */
+#ifndef TEMPER_TIER_BPF_H
+#define TEMPER_TIER_BPF_H
+
+#include "state.bpf.h"
+
+#define MAX_CGROUPS 16384
+#define MAX_DEPTH 24
+#define NO_SLOT 0 /* slot 0 is never given away */
+
+struct cgroup_slot {
+	struct bpf_spin_lock lock; /* over the fields from weight to charged */
+	u32 weight;
+	u32 nr[NR_TIERS];      /* active tasks and child cgroups, by tier */
+	u32 charged[NR_TIERS]; /* weight with which this one counts in its parent's sum while nr > 0 */
+	u64 sum[NR_TIERS];     /* weights of what is active below; atomic */
+	u64 id;
+	u32 parent;
+	u32 tier;
+	u64 tier_gen; /* control.tier_gen + 1 for which `tier` holds; 0: never looked up */
+	u32 default_tier;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_CGROUPS);
+	__type(key, u32);
+	__type(value, struct cgroup_slot);
+} cgroups SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_QUEUE);
+	__uint(max_entries, MAX_CGROUPS);
+	__type(value, u32);
+} free_slots SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_CGRP_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, u32);
+} cgroup_slots SEC(".maps");
+
+/* Written from user space: cgroup id -> enum temper_tier. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MAX_CGROUPS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, u64);
+	__type(value, u32);
+} tiers SEC(".maps");
+
+static __always_inline struct cgroup_slot *slot_at(u32 index)
+{
+	return bpf_map_lookup_elem(&cgroups, &index);
+}
+
+static u32 slot_of(struct cgroup *cgrp)
+{
+	u32 *slot = bpf_cgrp_storage_get(&cgroup_slots, cgrp, 0, 0);
+
+	return slot ? *slot : NO_SLOT;
+}
+
+static bool has_name(struct cgroup *cgrp, const char *name, u32 size)
+{
+	char text[16] = {};
+
+	bpf_probe_read_kernel_str(text, sizeof(text), cgrp->kn->name);
+	for (u32 i = 0; i < size && i < sizeof(text); i++)
+		if (text[i] != name[i])
+			return false;
+	return true;
+}
+
+/* Without a mapped ancestor: systemd's own services are the system, all else is standard. */
+static u32 default_tier(struct cgroup *cgrp, u32 inherited)
+{
+	if (cgrp->level == 1 && (has_name(cgrp, "system.slice", sizeof("system.slice")) ||
+				 has_name(cgrp, "init.scope", sizeof("init.scope"))))
+		return TIER_SYSTEM;
+	return inherited;
+}
+
+static __noinline u32 look_up_tier(u32 index, u64 gen)
+{
+	struct cgroup_slot *first = slot_at(index), *s = first;
+	u32 tier = TIER_STANDARD;
+	int level;
+
+	if (!first)
+		return TIER_STANDARD;
+	tier = first->default_tier;
+	bpf_for(level, 0, MAX_DEPTH) {
+		u64 id = s->id;
+		u32 *mapped = bpf_map_lookup_elem(&tiers, &id);
+
+		if (mapped) {
+			tier = *mapped;
+			break;
+		}
+		if (s->parent == NO_SLOT)
+			break;
+		s = slot_at(s->parent);
+		if (!s)
+			break;
+	}
+	if (tier >= NR_TIERS)
+		tier = TIER_STANDARD;
+	first->tier = tier;
+	first->tier_gen = gen + 1;
+	return tier;
+}
+
+static __always_inline u32 tier_of_slot(u32 index)
+{
+	struct cgroup_slot *s = slot_at(index);
+	struct temper_control *c = get_control();
+
+	if (!s || !c)
+		return TIER_STANDARD;
+	return s->tier_gen == c->tier_gen + 1 ? s->tier : look_up_tier(index, c->tier_gen);
+}
+
+static s32 open_slot(struct cgroup *cgrp, u32 weight)
+{
+	struct cgroup *above = cgrp->level > 0 ? bpf_cgroup_ancestor(cgrp, cgrp->level - 1) : NULL;
+	struct cgroup_slot *s, *parent = NULL;
+	u32 index, *mine;
+
+	mine = bpf_cgrp_storage_get(&cgroup_slots, cgrp, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!mine) {
+		if (above)
+			bpf_cgroup_release(above);
+		return -ENOMEM;
+	}
+	u32 parent_index = above ? slot_of(above) : NO_SLOT;
+
+	if (above)
+		bpf_cgroup_release(above);
+	if (bpf_map_pop_elem(&free_slots, &index)) {
+		*mine = parent_index;
+		return 0;
+	}
+	s = slot_at(index);
+	if (!s)
+		return -ENOMEM;
+	if (parent_index != NO_SLOT)
+		parent = slot_at(parent_index);
+	__builtin_memset(s->nr, 0, sizeof(s->nr));
+	__builtin_memset(s->sum, 0, sizeof(s->sum));
+	s->weight = weight;
+	s->id = cgrp->kn->id;
+	s->parent = parent_index;
+	s->tier_gen = 0;
+	s->default_tier = default_tier(cgrp, parent ? parent->default_tier : TIER_STANDARD);
+	*mine = index;
+	return 0;
+}
+
+static void close_slot(struct cgroup *cgrp)
+{
+	u32 index = slot_of(cgrp);
+	struct cgroup_slot *s = slot_at(index);
+
+	/* One that found no slot free points at its parent's, which is not its to give back. */
+	if (s && index != NO_SLOT && s->id == cgrp->kn->id)
+		bpf_map_push_elem(&free_slots, &index, BPF_ANY);
+}
+
+#endif
