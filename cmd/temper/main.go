@@ -35,6 +35,7 @@ The services keep the tail latency that they have alone; the best-effort work ge
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return exit.New(exit.Usage, "see '"+cmd.CommandPath()+" --help'", "%w", err)
 	})
+	root.AddCommand(newAgentCommand(), newRunCommand(), newStatusCommand(), newDoctorCommand())
 	root.AddCommand(newLabCommand())
 	root.AddCommand(newBenchCommand())
 	return root
