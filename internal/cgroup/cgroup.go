@@ -58,7 +58,9 @@ func EnableCPU(root host.Root, cg string) (written []string, err error) {
 		if err != nil {
 			return written, err
 		}
-		if has(on, "cpu") {
+		// Another process may be about to enable it: the controller's name shows before its files
+		// do. A write waits until that is done.
+		if has(on, "cpu") && host.Exists(root.Cgroup(path.Join(parent, below(parent, cg), "cpu.weight"))) {
 			continue
 		}
 		if err := os.WriteFile(file, []byte("+cpu"), 0); err != nil {
@@ -68,6 +70,12 @@ func EnableCPU(root host.Root, cg string) (written []string, err error) {
 		written = append(written, file)
 	}
 	return written, nil
+}
+
+// below is the name of parent's child on the way to cg.
+func below(parent, cg string) string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(cg, parent), "/"), "/")
+	return name
 }
 
 // Ancestors lists the cgroups above cg, from the root down.

@@ -26,8 +26,8 @@ func TestRunPutsACommandInItsTier(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var stdout bytes.Buffer
-	cmd.Stdout = &stdout
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestRunPutsACommandInItsTier(t *testing.T) {
 	}
 	stdin.Close()
 	if cmd.Wait(); cmd.ProcessState.ExitCode() != 5 {
-		t.Errorf("left with %d", cmd.ProcessState.ExitCode())
+		t.Errorf("left with %d: %s", cmd.ProcessState.ExitCode(), &stderr)
 	}
 	if want := "0::" + cg + "\n"; stdout.String() != want {
 		t.Errorf("the command ran in %q, want %q", stdout.String(), want)

@@ -81,14 +81,15 @@ type agent struct {
 	t      *testing.T
 	cmd    *exec.Cmd
 	config string
-	log    bytes.Buffer
+	log    string // file with what it and its scx_temper say
 	ended  chan error
 }
 
 // startAgent starts an agent that is stopped, and checked to leave the stock scheduler, at the test's end.
 func startAgent(t *testing.T, config string) *agent {
 	t.Helper()
-	a := &agent{t: t, config: filepath.Join(t.TempDir(), "temper.yaml")}
+	dir := t.TempDir()
+	a := &agent{t: t, config: filepath.Join(dir, "temper.yaml"), log: filepath.Join(dir, "log")}
 	if err := os.WriteFile(a.config, []byte(config), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +100,7 @@ func startAgent(t *testing.T, config string) *agent {
 			t.Errorf("after the agent's end the kernel says %+v", s)
 		}
 		if t.Failed() {
-			t.Logf("the agent said:\n%s", a.log.String())
+			t.Logf("the agent said:\n%s", a.said())
 		}
 	})
 	return a
@@ -108,14 +109,22 @@ func startAgent(t *testing.T, config string) *agent {
 func (a *agent) start() {
 	a.t.Helper()
 	a.cmd = exec.Command("temper", "agent", "--config", a.config)
-	a.cmd.Stdout, a.cmd.Stderr = &a.log, &a.log
-	// Not to wait for scx_temper, which holds stderr too.
-	a.cmd.WaitDelay = 100 * time.Millisecond
+	log, err := os.OpenFile(a.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	defer log.Close()
+	a.cmd.Stderr = log
 	if err := a.cmd.Start(); err != nil {
 		a.t.Fatal(err)
 	}
 	a.ended = make(chan error, 1)
 	go func(cmd *exec.Cmd) { a.ended <- cmd.Wait() }(a.cmd)
+}
+
+func (a *agent) said() string {
+	a.t.Helper()
+	return read(a.t, a.log)
 }
 
 // end sends the agent a signal and waits until it is gone.
@@ -152,12 +161,18 @@ func loaderPID(t *testing.T) int {
 	return s.PID
 }
 
+// makeCgroup makes a cgroup, and its ancestors where they are missing, for the time of the test.
 func makeCgroup(t *testing.T, cg string) {
 	t.Helper()
-	if err := os.MkdirAll(root.Cgroup(cg), 0o755); err != nil {
-		t.Fatal(err)
+	for _, dir := range append(cgroup.Ancestors(cg), cg) {
+		if host.Exists(root.Cgroup(dir)) {
+			continue
+		}
+		if err := os.Mkdir(root.Cgroup(dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { removeCgroup(t, dir) })
 	}
-	t.Cleanup(func() { removeCgroup(t, cg) })
 }
 
 func removeCgroup(t *testing.T, cg string) {
