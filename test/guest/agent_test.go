@@ -44,7 +44,7 @@ func TestAgentPutsCgroupsInTiers(t *testing.T) {
 	eventually(t, "the entry of /later/deep is gone", func() bool { return look(t).Tiers[tier.Critical].Cgroups == 0 })
 }
 
-func TestKilledLoaderIsReplacedWithinASecond(t *testing.T) {
+func TestKilledLoaderIsReplacedWithoutAGap(t *testing.T) {
 	a := startAgent(t, batch)
 	a.await(enforce.SCX)
 	seq, pid := kernel(t).EnableSeq, loaderPID(t)
@@ -52,22 +52,15 @@ func TestKilledLoaderIsReplacedWithinASecond(t *testing.T) {
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	for {
+	eventually(t, "scx_temper has adopted the scheduler, which was attached all the time", func() bool {
 		if s := kernel(t); !s.IsTemper() || s.EnableSeq != seq {
-			t.Fatalf("not attached all the time: %+v, enable_seq was %d", s, seq)
+			t.Fatalf("%+v, enable_seq was %d", s, seq)
 		}
-		if text := read(t, root.Run("status.json")); strings.Contains(text, "adopted") {
-			break
-		}
-		if time.Since(killed) > patience {
-			t.Fatal("nobody has adopted the scheduler")
-		}
-	}
-	if took := time.Since(killed); took >= time.Second {
-		t.Errorf("it took %v", took)
-	} else {
-		t.Logf("it took %v", took)
-	}
+		return strings.Contains(read(t, root.Run("status.json")), "adopted")
+	})
+	// Not asserted, since the guest's clock is the busy host's: that the agent waits for nothing
+	// before it starts scx_temper again is a test of internal/agent.
+	t.Logf("a loader was back after %v", time.Since(killed))
 	s := look(t)
 	if len(s.Exits) == 0 || s.Exits[len(s.Exits)-1].Status != 128+int(syscall.SIGKILL) {
 		t.Errorf("exits %+v", s.Exits)
