@@ -18,7 +18,7 @@ const (
 )
 
 // guestPrograms are the load generators and tools of every guest.
-var guestPrograms = []string{"chain", "mcload", "quantum", "spin"}
+var guestPrograms = []string{"chain", "mcload", "preempt", "quantum", "spin"}
 
 // DefaultAssets is the folder above the one that holds the running program.
 func DefaultAssets() (Assets, error) {

@@ -180,16 +180,16 @@ func (c Cache) unpackKernel(ctx context.Context, k Kernel) error {
 	if err := s.download(ctx, filepath.Join(dir, "package"), k.pkg); err != nil {
 		return err
 	}
-	images, err := filepath.Glob(filepath.Join(dir, "package/boot/vmlinuz-*"))
-	if err != nil || len(images) != 1 {
-		return fmt.Errorf("%s holds %d kernel images in /boot, not one", k.pkg, len(images))
+	image, err := findImage(filepath.Join(dir, "package"), k)
+	if err != nil {
+		return err
 	}
 	// Renamed as a whole folder, so that a folder that exists is complete. The modules are left behind.
 	ready := filepath.Join(dir, "ready")
 	if err := os.Mkdir(ready, 0o755); err != nil {
 		return c.explain(err)
 	}
-	if err := os.Rename(images[0], filepath.Join(ready, "vmlinuz")); err != nil {
+	if err := os.Rename(image, filepath.Join(ready, "vmlinuz")); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(c.path("kernels"), 0o755); err != nil {
@@ -199,4 +199,15 @@ func (c Cache) unpackKernel(ctx context.Context, k Kernel) error {
 		return c.explain(err)
 	}
 	return nil
+}
+
+// findImage finds the kernel in its package: in /boot, and from Debian 14 on beside the modules.
+func findImage(root string, k Kernel) (string, error) {
+	for _, name := range []string{"boot/vmlinuz-" + k.Release, "usr/lib/modules/" + k.Release + "/vmlinuz"} {
+		path := filepath.Join(root, name)
+		if _, err := os.Stat(path); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("%s holds no kernel image where Debian has put one so far", k.pkg)
 }

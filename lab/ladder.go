@@ -24,6 +24,7 @@ type Progress struct {
 // runs on the machine that another has just left.
 func Shuffle(p plan.Plan) plan.Plan {
 	p.Arms = slices.Clone(p.Arms)
+	slices.Sort(p.Arms) // the order is the seed's alone, however the arms were asked for
 	r := rand.New(rand.NewPCG(uint64(p.Seed), 0))
 	r.Shuffle(len(p.Arms), func(i, j int) { p.Arms[i], p.Arms[j] = p.Arms[j], p.Arms[i] })
 	return p
@@ -54,6 +55,10 @@ func (l *Lab) Ladder(ctx context.Context, p plan.Plan, progress func(Progress)) 
 	if err != nil {
 		return bench.Record{}, err
 	}
+	kernel, err := l.cache.steadyKernel(l.Kernel)
+	if err != nil {
+		return bench.Record{}, err
+	}
 	overlay := archive{}
 	text, err := json.Marshal(p)
 	if err != nil {
@@ -65,13 +70,13 @@ func (l *Lab) Ladder(ctx context.Context, p plan.Plan, progress func(Progress)) 
 		return bench.Record{}, err
 	}
 	run := &ladderRun{plan: p, eta: newEstimate(machine, p), progress: progress, record: bench.Record{
-		Schema: bench.Schema, Scenario: p.Scenario, Load: p.Load, Bursty: p.Bursty, Seed: p.Seed, CPUs: p.CPUs, Seconds: p.Seconds,
+		Schema: bench.Schema, Scenario: p.Scenario, Load: p.Load, Bursty: p.Bursty, Seed: p.Seed, CPUs: p.CPUs, Seconds: p.Seconds, WarmUp: p.WarmUp,
 		Machine: machineRecord(machine, l.emulator, p.Quantum), Hashes: l.Hashes,
 	}}
 	run.report("booting "+l.Kernel.Release, nil)
 	err = l.cache.boot(ctx, guest{
 		emulator: l.emulator.path,
-		args:     deterministicArgs(machine, l.cache.Vmlinuz(l.Kernel)),
+		args:     deterministicArgs(machine, kernel),
 		initrd:   initrd,
 		deadline: run.eta.deadline(),
 	}, run.handle)
@@ -98,6 +103,7 @@ func (r *ladderRun) handle(e plan.Event) error {
 	case e.Kind == "ready" && e.Ready != nil:
 		r.record.Kernel = e.Ready.Kernel
 		r.record.SaturationRPS, r.record.RateRPS = e.Ready.SaturationRPS, e.Ready.RateRPS
+		r.record.Machine.PreemptionMS = e.Ready.PreemptionMS
 		r.eta.ready(time.Now())
 		r.report("measuring", nil)
 	case e.Kind == "window" && e.Window != nil:

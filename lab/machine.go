@@ -52,12 +52,12 @@ func (s speed) mips() float64 {
 
 // hostFactor is about how many real seconds a guest second takes, for estimates and deadlines.
 func (s speed) hostFactor() float64 {
-	return 7 / float64(int(1)<<s.shift)
+	return 3 / float64(int(1)<<s.shift)
 }
 
 // deterministicArgs start a machine whose time is its executed instructions. Each piece removes one
 // source of difference between runs or CPUs; docs and the design name them one by one:
-// idle=poll keeps a CPU's turn equally long whether it works or idles; hpet=off lets the guest bound
+// idle=poll and the steady kernel (steady.go) make an idle CPU use its turn as a busy one does; hpet=off lets the guest bound
 // the turns with the PIT (the load folder's quantum.c); the rest removes the host's clock, its
 // random numbers, and address randomization.
 func deterministicArgs(s speed, kernel string) []string {

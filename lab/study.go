@@ -99,7 +99,6 @@ func (l *Lab) missingSeeds(s Study, progress func(int64, Progress)) ([]int64, er
 }
 
 // differs names what sets a record apart from one that this lab would make of the plan, or is "".
-// The length of the warm-up is not in a record.
 func (l *Lab) differs(r bench.Record, p plan.Plan) string {
 	p = Shuffle(p)
 	var arms []string
@@ -117,8 +116,8 @@ func (l *Lab) differs(r bench.Record, p plan.Plan) string {
 		return "hashes (kernel, emulator, guest or BPF object)"
 	case r.Scenario != p.Scenario || r.CPUs != p.CPUs || r.Load != p.Load || r.Bursty != p.Bursty || r.Seed != p.Seed:
 		return "conditions (scenario, CPUs, load, bursty, seed)"
-	case r.Seconds != p.Seconds || r.Machine.QuantumUS != p.Quantum:
-		return "window length or quantum"
+	case r.Seconds != p.Seconds || r.WarmUp != p.WarmUp || r.Machine.QuantumUS != p.Quantum:
+		return "lengths of window, warm-up or quantum"
 	case !reflect.DeepEqual(arms, p.Arms) || !sameSteps:
 		return "arms or steps"
 	}

@@ -23,7 +23,7 @@ func (f *planFlags) register(cmd *cobra.Command) {
 	flags.IntSliceVar(&f.Steps, "steps", []int{0, 1, 2, 4, 8}, "background spinners of each step, in this order")
 	flags.IntVar(&f.CPUs, "cpus", 2, "application CPUs; the load generator has one more")
 	flags.Float64Var(&f.Seconds, "seconds", 4, "length of a window, in guest seconds")
-	flags.Float64Var(&f.WarmUp, "warm-up", 2, "load before the first window, in guest seconds; not counted")
+	flags.Float64Var(&f.WarmUp, "warm-up", 6, "load before the first window, in guest seconds; not counted")
 	flags.Float64Var(&f.Load, "load", defaultLoad, "memcached: fraction of its measured saturation")
 	flags.BoolVar(&f.Bursty, "bursty", false, "let the service idle 60 % of each 100 ms")
 	flags.BoolVar(&f.upDown, "up-down", false, "climb the steps, then descend them")
