@@ -9,7 +9,9 @@ CC ?= gcc
 # -buildvcs=false: equal sources give equal programs, committed or not, and the lab's hashes stay.
 GOFLAGS_STATIC := -trimpath -buildvcs=false -ldflags='-s -w'
 CFLAGS_GUEST := -O2 -Wall -Wextra -Werror -D_GNU_SOURCE -static -pthread
-GUEST_LOAD := chain mcload quantum spin
+GUEST_LOAD := chain mcload preempt quantum spin
+
+include packaging/install.mk
 
 .PHONY: help deps build temper sched guest test lint clean
 
@@ -24,7 +26,7 @@ build: temper sched guest ## bin/temper, bin/scx_temper, and the lab's guest in 
 temper: | bin
 	CGO_ENABLED=0 $(GO) build $(GOFLAGS_STATIC) -o bin/temper ./cmd/temper
 
-sched: | bin build
+sched: | bin build/guest
 	$(MAKE) -C sched
 
 guest: $(GUEST_LOAD:%=build/guest/%) | build/guest
@@ -33,7 +35,7 @@ guest: $(GUEST_LOAD:%=build/guest/%) | build/guest
 build/guest/%: lab/guest/load/%.c lab/guest/load/load.h | build/guest
 	$(CC) $(CFLAGS_GUEST) -o $@ $< -lm
 
-bin build build/guest:
+bin build/guest:
 	@mkdir -p $@
 
 test: deps build ## every test

@@ -7,6 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// labDir is where the ladder's programs leave files for each other.
+const labDir = "/run/lab"
+
 var mounts = []struct{ fs, at, options string }{
 	{"proc", "/proc", ""},
 	{"sysfs", "/sys", ""},
@@ -31,7 +34,7 @@ func mountAll() error {
 	if err := os.Setenv("PATH", "/bin:/usr/bin:/usr/sbin"); err != nil {
 		return err
 	}
-	if err := os.MkdirAll("/run/lab", 0o755); err != nil {
+	if err := os.MkdirAll(labDir, 0o755); err != nil {
 		return err
 	}
 	if err := os.WriteFile("/sys/fs/cgroup/cgroup.subtree_control", []byte("+cpu"), 0); err != nil {

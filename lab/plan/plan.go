@@ -43,6 +43,7 @@ type Ready struct {
 	Kernel        string  `json:"kernel"`         // uname -r
 	SaturationRPS float64 `json:"saturation_rps"` // memcached; 0 for chain
 	RateRPS       float64 `json:"rate_rps"`       // requests a guest second that will be offered
+	PreemptionMS  float64 `json:"preemption_ms"`  // what interrupting a spinner adds to a wake-up's p99
 }
 
 // Window is one measured step of one arm.

@@ -35,27 +35,17 @@ static void *serve(void *unused)
 	return NULL;
 }
 
-static void join_cgroup(int stage)
-{
-	char path[64];
-	int fd;
-
-	snprintf(path, sizeof(path), "/sys/fs/cgroup/critical/s%d/cgroup.procs", stage);
-	fd = open(path, O_WRONLY);
-	if (fd < 0 || write(fd, "0", 1) != 1)
-		die("%s", path);
-	close(fd);
-}
-
 static pid_t start_stage(int stage, int cpus)
 {
 	pid_t pid = fork();
 	pthread_t other;
+	char cgroup[32];
 
 	if (pid)
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	join_cgroup(stage);
+	snprintf(cgroup, sizeof(cgroup), "critical/s%d", stage);
+	join_cgroup(cgroup);
 	pin(0, cpus - 1);
 	stage_in = pipes[stage][0];
 	stage_out = pipes[stage + 1][1];

@@ -23,8 +23,8 @@
 
 #define NSEC 1000000000ull
 #define MAX_SPINNERS 256
-#define WORK_FILE "/run/lab/work" /* one counter a spinner, each on a cache line of its own */
 
+/* One counter a spinner, each on a cache line of its own. */
 struct work_slot {
 	volatile uint64_t units;
 	char pad[56];
@@ -68,17 +68,50 @@ static inline void pin(int first, int last)
 		die("pin to CPUs %d-%d", first, last);
 }
 
+/* Opens a file below the folder that an environment variable names. */
+static inline int open_below(const char *variable, const char *name, int flags)
+{
+	const char *folder = getenv(variable);
+	char path[512];
+	int fd;
+
+	if (!folder) {
+		errno = EINVAL;
+		die("%s is not set", variable);
+	}
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	fd = open(path, flags, 0600);
+	if (fd < 0)
+		die("%s", path);
+	return fd;
+}
+
+#define CGROUPS "LADDER_CGROUPS" /* holds the cgroups critical and background */
+#define DIR "LADDER_DIR"
+
+static inline void join_cgroup(const char *name)
+{
+	char procs[64];
+	int fd;
+
+	snprintf(procs, sizeof(procs), "%s/cgroup.procs", name);
+	fd = open_below(CGROUPS, procs, O_WRONLY);
+	if (write(fd, "0", 1) != 1)
+		die("join cgroup %s", name);
+	close(fd);
+}
+
 static inline struct work_slot *map_work(void)
 {
 	size_t size = MAX_SPINNERS * sizeof(struct work_slot);
-	int fd = open(WORK_FILE, O_RDWR | O_CREAT, 0600);
+	int fd = open_below(DIR, "work", O_RDWR | O_CREAT);
 	struct work_slot *slots;
 
-	if (fd < 0 || ftruncate(fd, size))
-		die("%s", WORK_FILE);
+	if (ftruncate(fd, size))
+		die("size of the work file");
 	slots = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (slots == MAP_FAILED)
-		die("mmap %s", WORK_FILE);
+		die("mmap of the work file");
 	close(fd);
 	return slots;
 }
@@ -126,13 +159,13 @@ struct sample {
 
 static inline uint64_t usage_usec(const char *cgroup)
 {
-	char path[256], text[64] = "";
+	char stat[64], text[64] = "";
 	int fd;
 
-	snprintf(path, sizeof(path), "/sys/fs/cgroup/%s/cpu.stat", cgroup);
-	fd = open(path, O_RDONLY);
-	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
-		die("%s", path);
+	snprintf(stat, sizeof(stat), "%s/cpu.stat", cgroup);
+	fd = open_below(CGROUPS, stat, O_RDONLY);
+	if (read(fd, text, sizeof(text) - 1) <= 0)
+		die("cpu.stat of %s", cgroup);
 	close(fd);
 	return strtoull(text + strlen("usage_usec "), NULL, 10);
 }

@@ -32,9 +32,9 @@ static struct window window;
 static uint64_t answered;
 static int epoll_fd;
 
-static int connect_to_server(void)
+static int connect_to_server(uint16_t port)
 {
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(11211),
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(port),
 				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	int one = 1, fd = socket(AF_INET, SOCK_STREAM, 0);
 
@@ -56,13 +56,13 @@ static void store_value(int fd)
 		die("set");
 }
 
-static void open_connections(void)
+static void open_connections(uint16_t port)
 {
 	epoll_fd = epoll_create1(0);
 	for (int i = 0; i < CONNECTIONS; i++) {
 		struct epoll_event e = { .events = EPOLLIN, .data.u32 = i };
 
-		connections[i].fd = connect_to_server();
+		connections[i].fd = connect_to_server(port);
 		if (i == 0)
 			store_value(connections[i].fd);
 		if (fcntl(connections[i].fd, F_SETFL, O_NONBLOCK) || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, connections[i].fd, &e))
@@ -161,14 +161,14 @@ static void offer(struct arrivals *a, struct work_slot *work)
 
 int main(int argc, char **argv)
 {
-	if (argc != 8)
-		die("usage: mcload RATE WARM_UP_S SECONDS SEED BURSTY CPU LATENCY_FILE");
-	struct arrivals a = { .rate = atof(argv[1]), .bursty = atoi(argv[5]) };
-	double warm_up = atof(argv[2]), seconds = atof(argv[3]);
+	if (argc != 9)
+		die("usage: mcload PORT RATE WARM_UP_S SECONDS SEED BURSTY CPU LATENCY_FILE");
+	struct arrivals a = { .rate = atof(argv[2]), .bursty = atoi(argv[6]) };
+	double warm_up = atof(argv[3]), seconds = atof(argv[4]);
 
-	srand48(atol(argv[4]));
-	pin(atoi(argv[6]), atoi(argv[6]));
-	open_connections();
+	srand48(atol(argv[5]));
+	pin(atoi(argv[7]), atoi(argv[7]));
+	open_connections(atoi(argv[1]));
 	if (a.rate == 0) {
 		saturate(warm_up, seconds);
 		return 0;
@@ -178,6 +178,6 @@ int main(int argc, char **argv)
 	a.start = now_ns() + NSEC / 50;
 	open_window(&window, a.start, warm_up, seconds, a.rate);
 	offer(&a, work);
-	report(&window, argv[7]);
+	report(&window, argv[8]);
 	return 0;
 }

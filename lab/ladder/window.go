@@ -1,14 +1,12 @@
-package main
+package ladder
 
 import (
 	"context"
 	"encoding/binary"
 	"fmt"
 	"os"
-	"os/exec"
-	"strconv"
+	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
@@ -16,13 +14,11 @@ import (
 	"temper.dev/temper/lab/plan"
 )
 
-const latencyFile = "/run/lab/latency"
-
 // settle is the load, in guest seconds, that each window's generator sends before it measures.
 const settle = 0.3
 
 func (l *ladder) runWindow(ctx context.Context, arm plan.Arm, background int) (*plan.Window, error) {
-	stop, err := l.startSpinners(background)
+	stop, err := l.startSpinners(ctx, background, l.CPUs)
 	if err != nil {
 		return nil, err
 	}
@@ -68,33 +64,6 @@ func invalidReason(arm plan.Arm, before, after attachment, step *bench.Step) str
 	return ""
 }
 
-// startSpinners starts n background spinners in their cgroup, and returns how to end them.
-func (l *ladder) startSpinners(n int) (stop func(), err error) {
-	var spinners []*exec.Cmd
-	stop = func() {
-		for _, s := range spinners {
-			_ = s.Process.Kill()
-			_ = s.Wait()
-		}
-	}
-	dir, err := os.Open(cgroupRoot + "background")
-	if err != nil {
-		return nil, err
-	}
-	defer dir.Close()
-	for i := range n {
-		s := exec.Command("spin", strconv.Itoa(i), strconv.Itoa(l.CPUs))
-		s.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())}
-		s.Stderr = os.Stderr
-		if err := s.Start(); err != nil {
-			stop()
-			return nil, err
-		}
-		spinners = append(spinners, s)
-	}
-	return stop, nil
-}
-
 // attachment is what /sys/kernel/sched_ext says of the scheduler.
 type attachment struct{ ops, seq string }
 
@@ -113,9 +82,12 @@ func readAttachment() (attachment, error) {
 	return a, nil
 }
 
+// latencyFile is where a generator leaves its latencies.
+func (l *ladder) latencyFile() string { return filepath.Join(l.Dir, "latency") }
+
 // measure turns a generator's figures and latencies into a step.
 func (l *ladder) measure(figures map[string]float64) (*bench.Step, error) {
-	raw, err := os.ReadFile(latencyFile)
+	raw, err := os.ReadFile(l.latencyFile())
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,80 @@
+package ladder
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/lab/plan"
+)
+
+func writeFile(path, text string) error {
+	return os.WriteFile(path, []byte(text), 0)
+}
+
+// enterArm sets the machine up for an arm. It returns the preemption mode, and how to leave the arm.
+func (l *ladder) enterArm(ctx context.Context, arm plan.Arm) (mode string, leave func() error, err error) {
+	if mode, err = l.SetPreemption(arm.Preempt); err != nil {
+		return "", nil, err
+	}
+	// cpu.idle=1 hides the weight and refuses to have it written, so it is cleared first.
+	for _, set := range []struct{ file, value string }{
+		{"cpu.idle", "0"},
+		{"cpu.weight", "1"},
+	} {
+		if err := writeFile(l.cgroup("background/"+set.file), set.value); err != nil {
+			return "", nil, err
+		}
+	}
+	leave = func() error { return nil }
+	switch {
+	case arm.Temper:
+		leave, err = l.attachTemper(ctx)
+	case arm.Idle:
+		err = writeFile(l.cgroup("background/cpu.idle"), "1")
+	}
+	return mode, leave, err
+}
+
+// attachTemper starts the loader and waits until it says that the scheduler is attached.
+func (l *ladder) attachTemper(ctx context.Context) (leave func() error, err error) {
+	cmd, err := l.command(ctx, "scx_temper", "--json",
+		"--tier", "critical="+l.cgroup("critical"), "--tier", "background="+l.cgroup("background"))
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		var event struct {
+			Event, Message string
+			Status         int
+		}
+		if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
+			return nil, fmt.Errorf("scx_temper said %q: %w", lines.Text(), err)
+		}
+		switch event.Event {
+		case "attached":
+			return func() error {
+				if err := cmd.Process.Signal(unix.SIGTERM); err != nil {
+					return err
+				}
+				return cmd.Wait()
+			}, nil
+		case "error", "exited":
+			return nil, exit.New(max(event.Status, exit.Failed), "", "scx_temper: %s", event.Message)
+		}
+	}
+	return nil, fmt.Errorf("scx_temper ended before it attached: %w", cmd.Wait())
+}

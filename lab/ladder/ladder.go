@@ -1,0 +1,135 @@
+// Package ladder runs a plan on the machine that it is called on: the guest's first process calls it
+// in the lab, 'temper demo --native' on a host.
+package ladder
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"temper.dev/temper/lab/plan"
+)
+
+// Site is where on its machine a ladder runs.
+type Site struct {
+	Cgroups string // folder of a cgroup with the cpu controller on for its children
+	Dir     string // folder for what programs leave for each other, in memory
+	Find    func(program string) (path string, err error)
+	// SetPreemption brings the kernel into an arm's preemption mode, and tells which it is then in.
+	SetPreemption func(mode string) (is string, err error)
+	// StageIterations are a chain stage's computing for one request. 0: as many as take stageTime here.
+	StageIterations uint64
+}
+
+// ladder is one plan under way.
+type ladder struct {
+	plan.Plan
+	Site
+	service service
+	rate    float64 // requests a second
+	emit    func(plan.Event) error
+}
+
+// Run warms the machine up, then runs each arm's steps, and emits an event for each window.
+func Run(ctx context.Context, site Site, p plan.Plan, emit func(plan.Event) error) error {
+	l := ladder{Plan: p, Site: site, emit: emit}
+	ready, err := l.prepare(ctx)
+	if err != nil {
+		return err
+	}
+	if err := emit(plan.Event{Kind: "ready", Ready: ready}); err != nil {
+		return err
+	}
+	for _, name := range p.Arms {
+		if err := l.runArm(ctx, name); err != nil {
+			return fmt.Errorf("arm %s: %w", name, err)
+		}
+	}
+	return emit(plan.Event{Kind: "done"})
+}
+
+// prepare measures what the ladder needs to know, with the service alone.
+func (l *ladder) prepare(ctx context.Context) (*plan.Ready, error) {
+	for _, cgroup := range []string{"critical", "background"} {
+		if err := os.Mkdir(l.cgroup(cgroup), 0o755); err != nil {
+			return nil, err
+		}
+	}
+	var name unix.Utsname
+	if err := unix.Uname(&name); err != nil {
+		return nil, err
+	}
+	ready := &plan.Ready{Kernel: unix.ByteSliceToString(name.Release[:])}
+	var err error
+	if l.service, err = newService(l.Scenario); err != nil {
+		return nil, err
+	}
+	if ready.PreemptionMS, err = l.measurePreemption(ctx); err != nil {
+		return nil, fmt.Errorf("measure a preemption: %w", err)
+	}
+	if ready.SaturationRPS, err = l.service.calibrate(ctx, l); err != nil {
+		return nil, err
+	}
+	ready.RateRPS = l.rate
+	return ready, nil
+}
+
+func (l *ladder) runArm(ctx context.Context, name string) (err error) {
+	arm, ok := plan.FindArm(name)
+	if !ok {
+		return fmt.Errorf("no such arm")
+	}
+	mode, leave, err := l.enterArm(ctx, arm)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if leaveErr := leave(); err == nil {
+			err = leaveErr
+		}
+	}()
+	for _, background := range l.Steps {
+		w, err := l.runWindow(ctx, arm, background)
+		if err != nil {
+			return fmt.Errorf("step %d: %w", background, err)
+		}
+		w.Preempt = mode
+		if err := l.emit(plan.Event{Kind: "window", Window: w}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cgroup is the folder of one of the ladder's cgroups.
+func (l *ladder) cgroup(name string) string { return l.Cgroups + "/" + name }
+
+// command is one of the ladder's programs. It finds the site in its environment (the load folder's load.h).
+func (l *ladder) command(ctx context.Context, program string, args ...any) (*exec.Cmd, error) {
+	path, err := l.Find(program)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, path)
+	for _, a := range args {
+		cmd.Args = append(cmd.Args, fmt.Sprint(a))
+	}
+	cmd.Env = append(os.Environ(), "LADDER_CGROUPS="+l.Cgroups, "LADDER_DIR="+l.Dir)
+	cmd.Stderr = os.Stderr
+	return cmd, nil
+}
+
+// startIn starts a program in one of the ladder's cgroups.
+func (l *ladder) startIn(cgroup string, cmd *exec.Cmd) error {
+	dir, err := os.Open(l.cgroup(cgroup))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())}
+	return cmd.Start()
+}

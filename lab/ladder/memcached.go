@@ -1,0 +1,42 @@
+package ladder
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+)
+
+// memcached is the distribution's, with one thread an application CPU.
+type memcached struct{}
+
+// port is not memcached's own: a host may run one already.
+const port = 11411
+
+func (memcached) calibrate(ctx context.Context, l *ladder) (float64, error) {
+	program, err := l.Find("memcached")
+	if err != nil {
+		return 0, err
+	}
+	server, err := l.command(ctx, "taskset", "-c", fmt.Sprintf("0-%d", l.CPUs-1),
+		program, "-u", "root", "-t", l.CPUs, "-m", 64, "-l", "127.0.0.1", "-p", port)
+	if err != nil {
+		return 0, err
+	}
+	if err := l.startIn("critical", server); err != nil {
+		return 0, err
+	}
+	if err := awaitListener("127.0.0.1:" + strconv.Itoa(port)); err != nil {
+		return 0, err
+	}
+	figures, err := l.runGenerator(ctx, "mcload", port, 0, l.WarmUp/2, l.WarmUp/2, l.Seed, 0, l.CPUs, l.latencyFile())
+	if err != nil {
+		return 0, err
+	}
+	l.rate = l.Load * figures["saturation_rps"]
+	_, err = memcached{}.load(ctx, l, 0, l.WarmUp, l.Seed)
+	return figures["saturation_rps"], err
+}
+
+func (memcached) load(ctx context.Context, l *ladder, warmUp, seconds float64, seed int64) (map[string]float64, error) {
+	return l.runGenerator(ctx, "mcload", port, l.rate, warmUp, seconds, seed, bit(l.Bursty), l.CPUs, l.latencyFile())
+}

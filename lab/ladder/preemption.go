@@ -1,0 +1,71 @@
+package ladder
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"regexp"
+
+	"temper.dev/temper/lab/plan"
+)
+
+const preemptFile = "/sys/kernel/debug/sched/preempt"
+
+var modeInForce = regexp.MustCompile(`\((\w+)\)`)
+
+// Preemption reads which mode a PREEMPT_DYNAMIC kernel is in.
+func Preemption() (mode string, err error) {
+	text, err := os.ReadFile(preemptFile)
+	if err != nil {
+		return "", err
+	}
+	m := modeInForce.FindSubmatch(text)
+	if m == nil {
+		return "", fmt.Errorf("%s says %q, which marks no mode as the one in force", preemptFile, text)
+	}
+	return string(m[1]), nil
+}
+
+// SetPreemption switches a PREEMPT_DYNAMIC kernel, and reads back that it did.
+func SetPreemption(mode string) (is string, err error) {
+	if err := writeFile(preemptFile, mode); err != nil {
+		return "", err
+	}
+	if is, err = Preemption(); err == nil && is != mode {
+		err = fmt.Errorf("%s: asked for %s, is %s", preemptFile, mode, is)
+	}
+	return is, err
+}
+
+// preemptionWakes is how often a wake-up is timed: enough for a 99th percentile.
+const preemptionWakes = 200
+
+// measurePreemption returns by how much a wake-up is slower, at p99, where it has to interrupt a
+// spinner than where the CPU idles, in ms, under the best stock setting.
+func (l *ladder) measurePreemption(ctx context.Context) (float64, error) {
+	arm, _ := plan.FindArm("cpuidle")
+	_, leave, err := l.enterArm(ctx, arm)
+	if err != nil {
+		return 0, err
+	}
+	idle, err := l.wakeUp(ctx)
+	if err != nil {
+		return 0, err
+	}
+	stop, err := l.startSpinners(ctx, 1, 1)
+	if err != nil {
+		return 0, err
+	}
+	busy, err := l.wakeUp(ctx)
+	stop()
+	if err != nil {
+		return 0, err
+	}
+	return max(0, busy-idle) / 1e6, leave()
+}
+
+// wakeUp is the p99 of a critical thread's wake-ups on CPU 0, in ns.
+func (l *ladder) wakeUp(ctx context.Context) (float64, error) {
+	figures, err := l.runGenerator(ctx, "preempt", preemptionWakes, l.Seed, l.CPUs)
+	return figures["p99_ns"], err
+}

@@ -1,0 +1,57 @@
+package ladder
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"temper.dev/temper/lab/plan"
+)
+
+// service is the latency-critical side of a scenario.
+type service interface {
+	// calibrate brings the service up, finds the rate to offer, warms up, and returns the
+	// measured saturation in requests a second, or 0 where the rate is fixed.
+	calibrate(context.Context, *ladder) (float64, error)
+	// load offers l.rate for warmUp and then seconds of guest time; only the second part counts.
+	// The generator leaves its latencies in l.latencyFile().
+	load(ctx context.Context, l *ladder, warmUp, seconds float64, seed int64) (map[string]float64, error)
+}
+
+func newService(scenario string) (service, error) {
+	switch scenario {
+	case plan.Chain:
+		return chain{}, nil
+	case plan.Memcached:
+		return memcached{}, nil
+	}
+	return nil, fmt.Errorf("no scenario %q", scenario)
+}
+
+// runGenerator runs a load generator and reads its figures, "name=value" separated by spaces.
+func (l *ladder) runGenerator(ctx context.Context, name string, args ...any) (map[string]float64, error) {
+	cmd, err := l.command(ctx, name, args...)
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	figures := map[string]float64{}
+	for _, field := range strings.Fields(string(out)) {
+		key, value, _ := strings.Cut(field, "=")
+		if figures[key], err = strconv.ParseFloat(value, 64); err != nil {
+			return nil, fmt.Errorf("%s printed %q", name, out)
+		}
+	}
+	return figures, nil
+}
+
+func bit(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
