@@ -87,7 +87,7 @@ func TestRepeatedFailuresFallToIdleAndClimbBack(t *testing.T) {
 }
 
 func TestAgentDeathLeavesTheSchedulerToTheNext(t *testing.T) {
-	a := startAgent(t, batch+"heartbeatTimeout: 5s\n")
+	a := startAgent(t, batch+"heartbeatTimeout: 60s\n") // longer than a starved guest takes to start an agent
 	a.await(enforce.SCX)
 	seq := kernel(t).EnableSeq
 	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGUSR1} {
@@ -104,6 +104,11 @@ func TestAgentDeathLeavesTheSchedulerToTheNext(t *testing.T) {
 			t.Errorf("after %v: enable_seq %d, was %d: not adopted", signal, got, seq)
 		}
 	}
+}
+
+func TestOrphanLeavesByItself(t *testing.T) {
+	a := startAgent(t, batch+"heartbeatTimeout: 5s\n")
+	a.await(enforce.SCX)
 	a.end(syscall.SIGKILL)
 	eventually(t, "the orphan leaves by itself", func() bool { return kernel(t).State == "disabled" })
 }
