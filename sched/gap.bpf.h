@@ -113,19 +113,27 @@ struct claim {
 	u32 was; /* what it ran: a tier, or IDLE */
 };
 
-/* Entry, second half: claim a CPU that is idle or, failing that, runs a lower tier than `tier`. */
-static __noinline s32 claim_lower(struct task_struct *p, u32 tier, s32 near, struct claim *claim)
+static __always_inline bool may_run_on(struct task_struct *p, s32 cpu)
+{
+	return !p || bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
+}
+
+/*
+ * Entry, second half: claim the CPU that runs the lowest tier (IDLE is the lowest), from
+ * `most` up to what is just below `tier`. Without a task (p is NULL), any such CPU.
+ */
+static __noinline s32 claim_lower(struct task_struct *p, u32 tier, u32 most, s32 near, struct claim *claim)
 {
 	u64 now = scx_bpf_now();
 
 	if (!claim)
 		return -1;
 	claim->cpu = -1;
-	for (u32 lower = IDLE; lower > TIER_CRITICAL; lower--) {
+	for (u32 lower = most; lower > TIER_CRITICAL; lower--) {
 		if (lower <= tier)
 			break;
 		claim->was = lower;
-		if (bpf_cpumask_test_cpu(near, p->cpus_ptr) && claim_cpu(lower, near, now)) {
+		if (may_run_on(p, near) && claim_cpu(lower, near, now)) {
 			claim->cpu = near;
 			return 0;
 		}
@@ -138,7 +146,7 @@ static __noinline s32 claim_lower(struct task_struct *p, u32 tier, s32 near, str
 				s32 cpu = w * 64 + __builtin_ctzll(word);
 
 				word &= word - 1;
-				if (bpf_cpumask_test_cpu(cpu, p->cpus_ptr) && claim_cpu(lower, cpu, now)) {
+				if (may_run_on(p, cpu) && claim_cpu(lower, cpu, now)) {
 					claim->cpu = cpu;
 					return 0;
 				}
@@ -146,6 +154,11 @@ static __noinline s32 claim_lower(struct task_struct *p, u32 tier, s32 near, str
 		}
 	}
 	return -1;
+}
+
+static __always_inline void kick_claimed(struct claim *claim)
+{
+	scx_bpf_kick_cpu(claim->cpu, claim->was == IDLE ? KICK_IDLE : KICK_PREEMPT);
 }
 
 /* Is a task of a tier above `tier` queued that this CPU has not looked for since it came? */

@@ -40,7 +40,7 @@ static int open_pinned(const char *name)
 	return bpf_obj_get(path);
 }
 
-static const char *const pinned_maps[] = { "tiers", "control", "stats", "info", "exit_info", "timers" };
+static const char *const pinned_maps[] = { "tiers", "control", "stats", "info", "exit_info", "timers", "handoffs" };
 #define NR_PINNED_MAPS (sizeof(pinned_maps) / sizeof(*pinned_maps))
 
 void remove_pins(void)

@@ -27,8 +27,11 @@
 
 #define WHOLE (1ULL << 30) /* a share of 1 */
 
-/* How long a task runs before others of its tier have their turn. */
-static const u64 slice_ns[NR_TIERS] = { 3 * MSEC, 3 * MSEC, 3 * MSEC, 3 * MSEC };
+/*
+ * How long a task runs before others of its tier have their turn. Background is
+ * interrupted whenever somebody else wants its CPU, so there a longer turn costs nobody.
+ */
+static const u64 slice_ns[NR_TIERS] = { 3 * MSEC, 3 * MSEC, 3 * MSEC, 10 * MSEC };
 
 static u64 tier_clock[NR_TIERS]; /* virtual time of the task that started last */
 

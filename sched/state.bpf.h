@@ -26,6 +26,7 @@ struct cpu_state {
 	u32 running;	       /* tier of the running task + 1; 0: none of ours */
 	bool parole;	       /* the running task was let in out of order: it may not be claimed */
 	bool parole_next;      /* the task about to run is */
+	u32 handoff_tier;      /* tier + 1 of the task that waits for this CPU's waker to sleep; 0: none */
 	u64 claimed_at;	       /* claim_cpu() of any CPU: when this one was claimed; 0: it is not */
 	u64 seen[NR_TIERS];    /* arrivals[] when dispatch() last looked for that tier */
 	u64 served_at[NR_TIERS]; /* when that tier last ran here, or was last seen with nothing queued */
@@ -47,6 +48,8 @@ struct task_state {
 	u32 active_weight;
 	u8 vtime_tier;	  /* tier whose clock dsq_vtime belongs to */
 	u8 queued;	  /* enum queued_as */
+	bool sync_wake;	  /* its waker said that it would sleep */
+	s32 woken_on;
 	s32 queued_cpu;	  /* for QUEUED_PINNED */
 	u64 runnable_at;  /* since when it waits */
 	u64 charged_exec; /* sum_exec_runtime up to which it has been charged */

@@ -19,12 +19,11 @@
 #include "tier.bpf.h"
 #include "share.bpf.h"
 #include "gap.bpf.h"
+#include "handoff.bpf.h"
 #include "progress.bpf.h"
 #include "orphan.bpf.h"
 
 char _license[] SEC("license") = "GPL";
-
-const volatile u32 sync_mode = 1;
 
 SEC("struct_ops/init_task")
 s32 BPF_PROG(temper_init_task, struct task_struct *p, struct scx_init_task_args *args)
@@ -67,27 +66,20 @@ s32 BPF_PROG(temper_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_fl
 
 	if (!t)
 		return prev_cpu;
-	/*
-	 * The waker is about to sleep: whichever comes first, its own CPU or an idle or
-	 * interrupted one, takes the task from the queue. See enqueue_shared().
-	 */
-	if (sync_mode && (wake_flags & WAKE_SYNC) &&
-	    bpf_cpumask_test_cpu(bpf_get_smp_processor_id(), p->cpus_ptr))
+	/* Whichever comes first, its waker's CPU or another, takes it from the queue: enqueue_shared(). */
+	t->woken_on = bpf_get_smp_processor_id();
+	t->sync_wake = (wake_flags & WAKE_SYNC) && bpf_cpumask_test_cpu(t->woken_on, p->cpus_ptr);
+	if (t->sync_wake)
 		return prev_cpu;
 	u32 tier = t->tier = tier_of(p, t, scx_bpf_now());
 
-	claim_lower(p, tier, prev_cpu, &claim);
+	claim_lower(p, tier, IDLE, prev_cpu, &claim);
 	if (claim.cpu < 0 || tier >= NR_TIERS)
 		return prev_cpu;
 	if (claim.was == IDLE)
 		COUNT_TIER(tier, placed_idle);
 	scx_bpf_dsq_insert(p, DSQ_LOCAL, slice_ns[tier], claim.was == IDLE ? 0 : ENQ_PREEMPT);
 	return claim.cpu;
-}
-
-static __always_inline void kick(s32 cpu, u32 was)
-{
-	scx_bpf_kick_cpu(cpu, was == IDLE ? KICK_IDLE : KICK_PREEMPT);
 }
 
 /* Queue a task that one CPU alone can run, and see to it that this CPU looks. */
@@ -102,10 +94,12 @@ static void enqueue_pinned(struct task_struct *p, struct task_state *t, u64 enq_
 	announce(t, true, cpu);
 	scx_bpf_dsq_insert_vtime(p, pinned_queue(cpu, tier), slice_ns[tier], queue_position(p, t), enq_flags);
 	for (u32 lower = IDLE; lower > TIER_CRITICAL; lower--) {
+		struct claim claim = { cpu, lower };
+
 		if (lower <= tier)
 			return;
 		if (claim_cpu(lower, cpu, now)) {
-			kick(cpu, lower);
+			kick_claimed(&claim);
 			return;
 		}
 	}
@@ -121,9 +115,13 @@ static void enqueue_shared(struct task_struct *p, struct task_state *t, u64 enq_
 		return;
 	announce(t, false, near);
 	scx_bpf_dsq_insert_vtime(p, shared_queue(tier), slice_ns[tier], queue_position(p, t), enq_flags);
-	claim_lower(p, tier, near, &claim);
+	claim_lower(p, IDLE - 1, IDLE, near, &claim);
+	if (claim.cpu < 0 && begin_handoff(t, tier))
+		return;
+	if (claim.cpu < 0)
+		claim_lower(p, tier, TIER_BACKGROUND, near, &claim);
 	if (claim.cpu >= 0)
-		kick(claim.cpu, claim.was);
+		kick_claimed(&claim);
 }
 
 SEC("struct_ops/enqueue")
@@ -223,6 +221,7 @@ void BPF_PROG(temper_dispatch, s32 cpu, struct task_struct *prev)
 	u64 now = scx_bpf_now();
 	u32 prev_tier = NR_TIERS, overdue;
 
+	end_handoff(c, cpu);
 	if (t) {
 		charge(prev, t);
 		prev_tier = tier_of(prev, t, now);
@@ -273,6 +272,7 @@ void BPF_PROG(temper_running, struct task_struct *p)
 	if (tier >= NR_TIERS)
 		return;
 	count_wait(tier, now - t->runnable_at);
+	learn_handoff(t, cpu, now);
 	t->charged_exec = p->se.sum_exec_runtime;
 	if (t->vtime_tier == tier && (s64)(p->scx.dsq_vtime - tier_clock[tier]) > 0)
 		tier_clock[tier] = p->scx.dsq_vtime;
@@ -413,7 +413,7 @@ s32 BPF_PROG(temper_init)
 				return err;
 		}
 	}
-	return watch_heartbeat();
+	return prepare_handoffs() ?: watch_heartbeat();
 }
 
 SEC("struct_ops/exit")

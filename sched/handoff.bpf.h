@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A waker that is about to sleep serves the task it woke sooner than any CPU that is
+ * interrupted for it.
+ *
+ * Problem: in a chain of services each hop writes to the next and then waits for its own
+ * next request. To interrupt background work at every hop costs that work twice the length of
+ * a context switch, a thousand times a second, and the interrupted CPU finds the queue empty.
+ *
+ * Method: the wake-up says so (SCX_WAKE_SYNC). The task is queued, and the interrupt is put
+ * off by three times the time that such hand-overs have lately taken, which the scheduler measures
+ * itself. When the waker leaves its CPU in that time, its
+ * CPU takes the task: dispatch() calls end_handoff(). When it does not, the timer claims a CPU
+ * as enqueue() would have. Only one task at a time may wait for a waker; a second one
+ * interrupts at once.
+ *
+ * Limits: a hand-over that does not come off delays the task by at most HANDOFF_MOST.
+ */
+#ifndef TEMPER_HANDOFF_BPF_H
+#define TEMPER_HANDOFF_BPF_H
+
+#include "gap.bpf.h"
+
+#define HANDOFF_LEAST 1000ULL
+#define HANDOFF_MOST 250000ULL
+#define BPF_F_TIMER_CPU_PIN 2
+
+struct handoff_timer {
+	struct bpf_timer timer;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_CPUS);
+	__type(key, u32);
+	__type(value, struct handoff_timer);
+} handoffs SEC(".maps");
+
+static u64 usual_handoff_ns = 20000; /* moving average; writers race, and each leaves a plausible value */
+
+static __always_inline u64 handoff_patience(void)
+{
+	u64 ns = 3 * usual_handoff_ns;
+
+	return ns < HANDOFF_LEAST ? HANDOFF_LEAST : ns > HANDOFF_MOST ? HANDOFF_MOST : ns;
+}
+
+static int handoff_failed(void *map, u32 *key, struct handoff_timer *slot)
+{
+	struct cpu_state *c = cpu_state(*key);
+	struct claim claim = { .cpu = -1 };
+	u32 tier = c->handoff_tier - 1;
+
+	c->handoff_tier = 0;
+	if (tier >= NR_TIERS || !queued[tier])
+		return 0;
+	claim_lower(NULL, tier, IDLE, *key, &claim);
+	if (claim.cpu >= 0)
+		kick_claimed(&claim);
+	return 0;
+}
+
+/* Leave the task to the CPU that woke it, for a while? Runs on that CPU, whose waker is current. */
+static bool begin_handoff(struct task_state *t, u32 tier)
+{
+	u32 cpu = bpf_get_smp_processor_id();
+	struct cpu_state *c = cpu_state(cpu);
+	struct handoff_timer *slot;
+
+	if (!t->sync_wake || c->handoff_tier || !c->running || c->running - 1 == TIER_BACKGROUND)
+		return false;
+	slot = bpf_map_lookup_elem(&handoffs, &cpu);
+	if (!slot || bpf_timer_start(&slot->timer, handoff_patience(), BPF_F_TIMER_CPU_PIN))
+		return false;
+	c->handoff_tier = tier + 1;
+	return true;
+}
+
+static __always_inline void end_handoff(struct cpu_state *c, u32 cpu)
+{
+	struct handoff_timer *slot;
+
+	if (!c->handoff_tier)
+		return;
+	c->handoff_tier = 0;
+	slot = bpf_map_lookup_elem(&handoffs, &cpu);
+	if (slot)
+		bpf_timer_cancel(&slot->timer);
+}
+
+/* A task that was woken for a hand-over runs: on its waker's CPU, that is how long one takes. */
+static __always_inline void learn_handoff(struct task_state *t, s32 cpu, u64 now)
+{
+	u64 took = now - t->runnable_at;
+
+	if (t->sync_wake && t->woken_on == cpu && took < HANDOFF_MOST)
+		usual_handoff_ns += ((s64)took - (s64)usual_handoff_ns) >> 4;
+	t->sync_wake = false;
+}
+
+static s32 prepare_handoffs(void)
+{
+	u32 cpu;
+
+	bpf_for(cpu, 0, config.nr_cpus) {
+		u32 key = cpu;
+		struct handoff_timer *slot = bpf_map_lookup_elem(&handoffs, &key);
+
+		if (!slot)
+			return -ENOMEM;
+		bpf_timer_init(&slot->timer, &handoffs, CLOCK_MONOTONIC);
+		bpf_timer_set_callback(&slot->timer, handoff_failed);
+	}
+	return 0;
+}
+
+#endif
