@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -130,11 +129,10 @@ func (c Cache) kernelsOf(ctx context.Context, name string) ([]Kernel, error) {
 	return kernelsIn(name, packages), err
 }
 
-// FindKernel returns the newest cached kernel that want names, and fetches one where none is
+// findKernel returns the newest cached kernel that want names, and fetches one where none is
 // cached. A cached kernel wins over a newer one in the archive, so that figures do not change
 // under whoever compares them; FetchKernel moves on.
-func (c Cache) FindKernel(ctx context.Context, want string) (Kernel, error) {
-	want = cmp.Or(want, DefaultSeries)
+func (c Cache) findKernel(ctx context.Context, want string, notify func(string)) (Kernel, error) {
 	cached, err := c.CachedKernels()
 	if err != nil {
 		return Kernel{}, err
@@ -142,6 +140,7 @@ func (c Cache) FindKernel(ctx context.Context, want string) (Kernel, error) {
 	if i := slices.IndexFunc(cached, func(k Kernel) bool { return k.matches(want) }); i >= 0 {
 		return cached[i], nil
 	}
+	notify("fetching kernel " + want + ", once")
 	return c.FetchKernel(ctx, want)
 }
 

@@ -3,7 +3,6 @@ package lab
 import (
 	"cmp"
 	"context"
-	"os"
 
 	"temper.dev/temper/internal/bench"
 )
@@ -13,6 +12,14 @@ type Options struct {
 	Kernel string // series, version or release; "" is DefaultSeries
 	Assets Assets // "" is DefaultAssets
 	Cache  Cache  // "" is DefaultCache
+
+	Notify func(what string) // told of each step that may take long; may be nil
+}
+
+func (o Options) notify(what string) {
+	if o.Notify != nil {
+		o.Notify(what)
+	}
 }
 
 // Lab is a machine that is ready to start, any number of times: kernel, guest and emulator are at
@@ -54,13 +61,13 @@ func Open(ctx context.Context, o Options, withScheduler bool) (*Lab, error) {
 	if _, err := l.assets.file(guestInit); err != nil {
 		return nil, err
 	}
-	if l.Kernel, err = l.cache.FindKernel(ctx, cmp.Or(o.Kernel, os.Getenv("TEMPER_KERNEL"))); err != nil {
+	if l.Kernel, err = l.cache.findKernel(ctx, cmp.Or(o.Kernel, DefaultSeries), o.notify); err != nil {
 		return nil, err
 	}
 	if l.Hashes.Kernel, err = hashFile(l.cache.Vmlinuz(l.Kernel)); err != nil {
 		return nil, err
 	}
-	if l.image, err = l.packGuest(ctx, withScheduler); err != nil {
+	if l.image, err = l.packGuest(ctx, withScheduler, o.notify); err != nil {
 		return nil, err
 	}
 	l.Hashes.Guest = l.image.hash
@@ -76,13 +83,13 @@ func (l *Lab) hashBPF() error {
 	return err
 }
 
-func (l *Lab) packGuest(ctx context.Context, withScheduler bool) (image, error) {
+func (l *Lab) packGuest(ctx context.Context, withScheduler bool, notify func(string)) (image, error) {
 	unlock, err := l.cache.lock()
 	if err != nil {
 		return image{}, err
 	}
 	defer unlock()
-	userland, err := l.cache.userland(ctx)
+	userland, err := l.cache.userland(ctx, notify)
 	if err != nil {
 		return image{}, err
 	}

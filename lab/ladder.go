@@ -40,7 +40,9 @@ func UsesScheduler(arms []string) bool {
 
 // Ladder gets a machine ready and runs one plan on it.
 func Ladder(ctx context.Context, o Options, p plan.Plan, progress func(Progress)) (bench.Record, error) {
-	progress(Progress{Stage: "getting the machine ready"})
+	if o.Notify == nil {
+		o.Notify = func(what string) { progress(Progress{Stage: what}) }
+	}
 	l, err := Open(ctx, o, UsesScheduler(p.Arms))
 	if err != nil {
 		return bench.Record{}, err

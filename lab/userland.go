@@ -26,11 +26,12 @@ var libraryDirs = []string{"lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu"}
 
 // userland returns the folder that holds the distribution's part of the guest, as unpacked
 // packages, and fetches it where it is not cached.
-func (c Cache) userland(ctx context.Context) (string, error) {
+func (c Cache) userland(ctx context.Context, notify func(string)) (string, error) {
 	dir := c.path("userland", userlandSuite)
 	if _, err := os.Stat(dir); err == nil {
 		return dir, nil
 	}
+	notify("fetching the guest's programs, once")
 	s, err := openSuite(ctx, c, userlandSuite)
 	if err != nil {
 		return "", err

@@ -12,9 +12,10 @@ func newLabCommand() *cobra.Command {
 		Short: "Measure schedulers in a deterministic virtual machine",
 		Long: `Measure schedulers in a deterministic virtual machine.
 
-The lab boots a real, unmodified Linux kernel under QEMU's instruction counting: time advances with
-executed instructions, not with the host's clock. The same seed gives the same figures to the last
-digit, on any host, however busy. It needs no KVM and no root.
+The lab boots one of Debian's kernels under QEMU's instruction counting: time advances with executed
+instructions, not with the host's clock. The same seed gives the same figures to the last digit, on
+any host, however busy. It needs no KVM and no root. For ladders, one instruction of the kernel's idle
+loop is replaced, so that a CPU has the same speed whether its neighbours idle or not.
 
 A ladder raises background load in steps; an arm is a way to schedule; a window is one step of one
 arm. Latencies are in guest time: compare them with each other, not with those of real hardware.`,

@@ -34,6 +34,7 @@ measuring. Nothing it does outlives it.`,
 				return exit.New(exit.Usage, "", "the guest can have 1 to 32 CPUs, not %d", o.CPUs)
 			}
 			o.Options, o.Argv, o.Output = machine.options(), args, cmd.OutOrStdout()
+			o.Notify = func(what string) { fmt.Fprintln(cmd.ErrOrStderr(), what) }
 			status, err := lab.Exec(cmd.Context(), o)
 			if err == nil && status != 0 {
 				return &exit.Error{Status: status, Cause: fmt.Errorf("%s left with status %d in the guest", args[0], status)}

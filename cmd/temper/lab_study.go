@@ -34,11 +34,16 @@ with records of anything else (another kernel, guest, or plan).` + describePlan(
 			if study.Seeds, err = parseSeeds(seeds); err != nil {
 				return err
 			}
+			if study.Out == "" {
+				return exit.New(exit.Usage, "name one with --out", "a study needs a folder for its records")
+			}
 			if study.Jobs < 1 {
 				return exit.New(exit.Usage, "", "jobs must be at least 1, not %d", study.Jobs)
 			}
 			show := newStudyProgress(cmd.ErrOrStderr(), study)
-			machineReady, err := lab.Open(cmd.Context(), machine.options(), lab.UsesScheduler(study.Plan.Arms))
+			o := machine.options()
+			o.Notify = show.progressLine.show
+			machineReady, err := lab.Open(cmd.Context(), o, lab.UsesScheduler(study.Plan.Arms))
 			if err != nil {
 				return err
 			}
@@ -57,7 +62,6 @@ with records of anything else (another kernel, guest, or plan).` + describePlan(
 	cmd.Flags().StringVar(&seeds, "seeds", "1-10", "seeds to run: numbers and ranges")
 	cmd.Flags().StringVar(&study.Out, "out", "", "folder for the records")
 	cmd.Flags().IntVar(&study.Jobs, "jobs", 2, "guests to run at a time; each keeps one host CPU busy")
-	_ = cmd.MarkFlagRequired("out")
 	_ = cmd.MarkFlagDirname("out")
 	return cmd
 }

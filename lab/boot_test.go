@@ -1,0 +1,108 @@
+package lab
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/lab/plan"
+)
+
+// fake is a guest whose emulator is a shell script, run in the guest's folder.
+func fake(script string) guest {
+	return guest{emulator: "/bin/sh", args: []string{"-c", script}, initrd: []byte("initrd"), deadline: time.Minute}
+}
+
+func checkNothingLeft(t *testing.T, c Cache) {
+	t.Helper()
+	if left, _ := filepath.Glob(c.path("runs", "*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestBootEndsWithTheGuestDone(t *testing.T) {
+	c := Cache(t.TempDir())
+	var text string
+	// It would go on for ever: a guest that is done is not waited for.
+	err := c.boot(t.Context(), fake(`printf '{"kind":"log","text":"%s"}\n{"kind":"done"}\n' "$(cat initrd)" >data.jsonl; exec sleep infinity`),
+		func(e plan.Event) error { text += e.Text; return nil })
+	if err != nil || text != "initrd" {
+		t.Errorf("got %q, %v", text, err)
+	}
+	checkNothingLeft(t, c)
+}
+
+func TestBootQuotesTheConsoleOfADeadGuest(t *testing.T) {
+	c := Cache(t.TempDir())
+	err := c.boot(t.Context(), fake(`printf 'booting\r\nKernel panic: no init\r\n' >console.log`), func(plan.Event) error { return nil })
+	if err == nil || !strings.Contains(err.Error(), "before it was done") || !strings.HasSuffix(err.Error(), "\n  booting\n  Kernel panic: no init") {
+		t.Errorf("got %v", err)
+	}
+	err = c.boot(t.Context(), fake(`echo 'unknown option' >&2; exit 1`), func(plan.Event) error { return nil })
+	if err == nil || !strings.Contains(err.Error(), "unknown option; its console is empty") {
+		t.Errorf("got %v", err)
+	}
+	checkNothingLeft(t, c)
+}
+
+func TestBootLeavesNoStrayGuestWhenInterrupted(t *testing.T) {
+	c := Cache(t.TempDir())
+	ctx, interrupt := context.WithCancel(t.Context())
+	pidFile := filepath.Join(t.TempDir(), "pid")
+	script := `sleep infinity & echo $! >` + pidFile + `; echo '{"kind":"log"}' >data.jsonl; wait`
+	err := c.boot(ctx, fake(script), func(plan.Event) error { interrupt(); return nil })
+	if exit.StatusOf(err) != exit.Interrupted {
+		t.Errorf("got %v", err)
+	}
+	pid, err := os.ReadFile(pidFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Killed, if perhaps not yet reaped by the system's first process.
+	stat, err := os.ReadFile("/proc/" + strings.TrimSpace(string(pid)) + "/stat")
+	if err == nil && !strings.Contains(string(stat), ") Z ") {
+		t.Errorf("the emulator's child still runs: %s", stat)
+	}
+	checkNothingLeft(t, c)
+}
+
+func TestBootStopsAStuckGuest(t *testing.T) {
+	c := Cache(t.TempDir())
+	g := fake(`exec sleep infinity`)
+	g.deadline = time.Millisecond
+	err := c.boot(t.Context(), g, func(plan.Event) error { return nil })
+	if err == nil || !strings.Contains(err.Error(), "did not end within") {
+		t.Errorf("got %v", err)
+	}
+	checkNothingLeft(t, c)
+}
+
+func TestRunFoldersOfKilledRunsAreSwept(t *testing.T) {
+	c := Cache(t.TempDir())
+	dead := c.path("runs", "dead")
+	if err := os.MkdirAll(dead, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dead, "alive"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	first, leaveFirst, err := c.runFolder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, leaveSecond, err := c.runFolder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	left, _ := filepath.Glob(c.path("runs", "*"))
+	if len(left) != 2 || first == second {
+		t.Errorf("runs: %v", left)
+	}
+	leaveFirst()
+	leaveSecond()
+	checkNothingLeft(t, c)
+}

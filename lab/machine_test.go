@@ -1,0 +1,63 @@
+package lab
+
+import (
+	"strings"
+	"testing"
+
+	"temper.dev/temper/internal/exit"
+)
+
+func TestMachinesHaveOneSpeed(t *testing.T) {
+	for cpus := 1; cpus <= 5; cpus++ {
+		s, err := machineFor(cpus)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.vcpus <= cpus {
+			t.Errorf("%d CPUs: no CPU for the load generator among %d", cpus, s.vcpus)
+		}
+		if got := s.mips(); got < 166.6 || got > 166.7 {
+			t.Errorf("%d CPUs: %v MIPS", cpus, got)
+		}
+	}
+	for _, cpus := range []int{-1, 0, 6, 64} {
+		if _, err := machineFor(cpus); exit.StatusOf(err) != exit.Usage {
+			t.Errorf("%d CPUs: got %v", cpus, err)
+		}
+	}
+}
+
+func TestDeterministicArgs(t *testing.T) {
+	got := strings.Join(deterministicArgs(large, "K"), " ")
+	want := "-accel tcg,thread=single -icount shift=0,sleep=off -rtc base=2026-01-01,clock=vm -smp 6 " +
+		"-append console=ttyS0 quiet panic=-1 nokaslr iomem=relaxed idle=poll " +
+		"-machine pc,hpet=off -cpu max,-rdrand,-rdseed -m 2048 -kernel K -initrd initrd " +
+		"-display none -monitor none -no-reboot -nic none -serial file:console.log -serial file:data.jsonl"
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestFastArgsDoNotCountInstructions(t *testing.T) {
+	got := strings.Join(fastArgs(4, "K"), " ")
+	for _, word := range []string{"icount", "idle=poll", "kvm"} {
+		if strings.Contains(got, word) {
+			t.Errorf("%s in %s", word, got)
+		}
+	}
+	if !strings.Contains(got, "-accel tcg,thread=multi -smp 4 ") {
+		t.Error(got)
+	}
+}
+
+func TestEmulatorVersion(t *testing.T) {
+	for out, want := range map[string]string{
+		"QEMU emulator version 10.0.2 (Debian 1:10.0.2+ds-2+deb13u1~bpo12+1)\nCopyright": "10.0.2 (Debian 1:10.0.2+ds-2+deb13u1~bpo12+1)",
+		"QEMU emulator version 8.2.2\n": "8.2.2",
+	} {
+		m := emulatorVersion.FindStringSubmatch(out)
+		if m == nil || m[1]+m[2] != want {
+			t.Errorf("%q: got %q", out, m)
+		}
+	}
+}
