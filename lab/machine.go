@@ -95,8 +95,10 @@ func commonArgs(kernel string) []string {
 }
 
 // commandLine is the kernel's. No preempt=: it boots in its own default, and arms switch at run time.
+// The tests of its crypto code and its memory statistics go on after boot, on any CPU: for seconds of
+// guest time, and for ever.
 func commandLine(extra ...string) string {
-	words := []string{"console=ttyS0", "quiet", "panic=-1", "nokaslr", "iomem=relaxed"}
+	words := []string{"console=ttyS0", "quiet", "panic=-1", "nokaslr", "iomem=relaxed", "cryptomgr.notests", "damon_stat.enabled=N"}
 	return strings.Join(slices.Concat(words, extra), " ")
 }
 
