@@ -1,0 +1,133 @@
+package main
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"temper.dev/temper/internal/docgen"
+)
+
+var writeDocs = flag.Bool("write-docs", false, "write the generated documents instead of comparing them")
+
+const repository = "../.."
+
+func readFile(t *testing.T, path string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(repository, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// generated is every document that follows from something else, by path.
+func generated(t *testing.T) map[string]string {
+	t.Helper()
+	loader, err := docgen.Loader(readFile(t, "sched/options.c"))
+	if err != nil {
+		t.Fatal("sched/options.c:", err)
+	}
+	summary, err := docgen.Records(filepath.Join(repository, "records"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const picture, page = "docs/img/chain.svg", "docs/figures.md"
+	readme, err := docgen.Fill(readFile(t, "README.md"), "figures", docgen.Block(summary, picture, page))
+	if err != nil {
+		t.Fatal("README.md:", err)
+	}
+	files := map[string]string{
+		"docs/reference/temper.md":        docgen.Commands(newRootCommand()),
+		"docs/reference/scx_temper.md":    loader,
+		"docs/reference/configuration.md": docgen.Configuration(readFile(t, "packaging/temper.yaml")),
+		"README.md":                       readme,
+	}
+	if summary == nil {
+		return files
+	}
+	if files[picture], err = docgen.Picture(summary); err != nil {
+		t.Fatal(err)
+	}
+	if files[page], err = docgen.Page(summary); err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func TestGeneratedDocsAreUpToDate(t *testing.T) {
+	for path, want := range generated(t) {
+		file := filepath.Join(repository, path)
+		if *writeDocs {
+			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if got, err := os.ReadFile(file); err != nil || string(got) != want {
+			t.Errorf("%s is out of date (%v); run 'make docs'", path, err)
+		}
+	}
+}
+
+func TestEveryExitStatusIsDocumented(t *testing.T) {
+	want := docgen.Statuses(readFile(t, "sched/intf.h"))
+	got := docgen.DocumentedStatuses(readFile(t, "docs/operations.md"))
+	if len(want) == 0 || !slices.Equal(got, want) {
+		t.Errorf("docs/operations.md explains the statuses %v, sched/intf.h has %v", got, want)
+	}
+}
+
+var (
+	code     = regexp.MustCompile("(?s)```.*?```|`[^`\n]*`")
+	link     = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading  = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	unlinked = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+// TestLinksLeadSomewhere follows the links between the documents, to files and to headings.
+func TestLinksLeadSomewhere(t *testing.T) {
+	pages := []string{"README.md", "CONTRIBUTING.md"}
+	err := filepath.WalkDir(filepath.Join(repository, "docs"), func(path string, entry os.DirEntry, err error) error {
+		if err == nil && filepath.Ext(path) == ".md" {
+			pages = append(pages, strings.TrimPrefix(filepath.ToSlash(path), repository+"/"))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range pages {
+		for _, m := range link.FindAllStringSubmatch(code.ReplaceAllString(string(readFile(t, page)), ""), -1) {
+			path, anchor, _ := strings.Cut(m[1], "#")
+			if strings.Contains(path, "://") {
+				continue
+			}
+			target := page
+			if path != "" {
+				target = filepath.Join(filepath.Dir(page), path)
+			}
+			if _, err := os.Stat(filepath.Join(repository, target)); err != nil {
+				t.Errorf("%s links to %s: %v", page, m[1], err)
+			} else if anchor != "" && !slices.Contains(anchors(readFile(t, target)), anchor) {
+				t.Errorf("%s links to %s, and there is no such heading", page, m[1])
+			}
+		}
+	}
+}
+
+// anchors are the names that renderers give to a page's headings.
+func anchors(page []byte) []string {
+	var all []string
+	for _, m := range heading.FindAllStringSubmatch(string(page), -1) {
+		all = append(all, strings.ReplaceAll(unlinked.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-"))
+	}
+	return all
+}
