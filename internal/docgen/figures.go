@@ -2,6 +2,7 @@ package docgen
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math"
@@ -25,6 +26,8 @@ func Records(root string) (*bench.Summary, error) {
 	var ladders, aa []bench.Record
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		switch {
+		case path == root && errors.Is(err, fs.ErrNotExist):
+			return nil
 		case err != nil:
 			return err
 		case entry.IsDir() && entry.Name() == Superseded:
