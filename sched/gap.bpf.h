@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The gap invariant: no task runs on a CPU for which a task of a higher tier is
- * queued, for longer than it takes to interrupt it.
+ * The gap invariant: no standard or background task runs on a CPU for which a task of a
+ * higher tier is queued, for longer than it takes to interrupt it. Critical is not
+ * interrupted for system tasks: they wait for the end of its run or the next tick.
  *
  * Problem: a higher task may be queued while no CPU is idle and some run lower work
  * (entry), and a CPU may turn to lower work while a higher task is queued (exit).

@@ -8,6 +8,7 @@
 #define TEMPER_INTF_H
 
 #define TEMPER_OPS_NAME "temper"
+#define TEMPER_MAX_CPUS 512
 #define TEMPER_ABI 1 /* raised whenever a struct below changes its layout */
 
 enum temper_tier {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What the kernel must offer, checked before anything is loaded, so that each lack has a name. */
 #include <bpf/btf.h>
-#include <errno.h>
+#include <bpf/libbpf.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,12 +44,14 @@ const char *attached_ops(void)
 
 static enum temper_status check_types(const char *release)
 {
+	libbpf_print_fn_t print = libbpf_set_print(NULL); /* what it would say, we say in one line */
 	struct btf *btf = btf__load_vmlinux_btf();
 
+	libbpf_set_print(print);
 	if (!btf)
 		return fail(TEMPER_BAD_BTF,
-			    "kernel %s has no type data (/sys/kernel/btf/vmlinux): %s; use one built with CONFIG_DEBUG_INFO_BTF",
-			    release, strerror(errno));
+			    "kernel %s has no type data in /sys/kernel/btf/vmlinux; use one built with CONFIG_DEBUG_INFO_BTF",
+			    release);
 	for (unsigned i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
 		if (btf__find_by_name_kind(btf, functions[i], BTF_KIND_FUNC) < 0) {
 			btf__free(btf);

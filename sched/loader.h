@@ -46,19 +46,22 @@ enum temper_status check_limits(bool *ignored);
 struct scheduler {
 	struct bpf_object *object; /* NULL: adopted */
 	struct bpf_link *link;
-	int control_fd, exit_fd;
+	struct temper_control *control; /* shared with the scheduler */
+	int exit_fd;
 };
 
-/* Take over one that is attached, pinned, ours and configured alike: nothing to load, nothing to interrupt. */
-bool adopt(struct scheduler *s);
+/*
+ * Make room: adopt a scheduler that is ours, configured alike and without a loader, remove
+ * one that is ours and differs, and refuse beside any other.
+ */
+enum temper_status take_over(struct scheduler *s, bool *adopted);
 enum temper_status load(struct scheduler *s, bool limits_ignored);
 enum temper_status attach(struct scheduler *s);
+void give_sign_of_life(struct scheduler *s);
 /* Returns once the kernel has let go of it. */
 void detach(struct scheduler *s);
 /* Forget it, without detaching one that is pinned. */
 void release(struct scheduler *s);
-/* Give a sign of life, and say whether the map of tiers has changed. */
-enum temper_status change_control(int fd, bool tiers_changed);
 void remove_pins(void);
 
 /* Events: text on stderr, and a JSON line on stdout with --json. */

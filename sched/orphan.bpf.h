@@ -52,7 +52,8 @@ static s32 watch_heartbeat(void)
 		return -ENOMEM;
 	bpf_timer_init(&slot->timer, &timers, CLOCK_MONOTONIC);
 	bpf_timer_set_callback(&slot->timer, check_heartbeat);
-	return bpf_timer_start(&slot->timer, 1000 * MSEC, 0);
+	/* Not before a whole timeout: the attach under way may take long, and nobody gives signs of life in it. */
+	return bpf_timer_start(&slot->timer, config.heartbeat_timeout_ns, 0);
 }
 
 #endif

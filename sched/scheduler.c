@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -66,17 +67,27 @@ static unsigned long long monotonic_ns(void)
 	return t.tv_sec * 1000000000ull + t.tv_nsec;
 }
 
-enum temper_status change_control(int fd, bool tiers_changed)
+/*
+ * The entry of map "control" is written in place: rewriting it whole would undo what
+ * another process, such as the agent, changes in the other field at the same time.
+ */
+static enum temper_status map_control(struct scheduler *s, int fd)
 {
-	struct temper_control c;
+	s->control = mmap(NULL, sizeof(*s->control), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (s->control != MAP_FAILED)
+		return TEMPER_OK;
+	s->control = NULL;
+	return fail(TEMPER_FAILED, "cannot map \"control\" into memory: %s", strerror(errno));
+}
 
-	if (bpf_map_lookup_elem(fd, &zero, &c))
-		return fail(TEMPER_FAILED, "cannot read map control: %s", strerror(errno));
-	c.heartbeat_ns = monotonic_ns();
-	c.tier_gen += tiers_changed;
-	if (bpf_map_update_elem(fd, &zero, &c, BPF_ANY))
-		return fail(TEMPER_FAILED, "cannot write map control: %s", strerror(errno));
-	return TEMPER_OK;
+void give_sign_of_life(struct scheduler *s)
+{
+	__atomic_store_n(&s->control->heartbeat_ns, monotonic_ns(), __ATOMIC_RELAXED);
+}
+
+static void announce_tiers(struct scheduler *s)
+{
+	__atomic_fetch_add(&s->control->tier_gen, 1, __ATOMIC_SEQ_CST);
 }
 
 static enum temper_status map_tiers(int tiers_fd)
@@ -96,34 +107,89 @@ static enum temper_status map_tiers(int tiers_fd)
 	return TEMPER_OK;
 }
 
-bool adopt(struct scheduler *s)
+/* What the pins say of a scheduler of ours; false where there is none. */
+static bool read_pinned_info(struct temper_info *info)
 {
-	int info_fd, tiers_fd;
-	struct temper_info info;
-	bool same;
+	int fd = options.pin_dir && !strcmp(attached_ops(), TEMPER_OPS_NAME) ? open_pinned("info") : -1;
+	bool found = fd >= 0 && !bpf_map_lookup_elem(fd, &zero, info);
 
-	if (!options.pin_dir || strcmp(attached_ops(), TEMPER_OPS_NAME))
+	if (fd >= 0)
+		close(fd);
+	return found;
+}
+
+static bool is_loader(unsigned pid)
+{
+	char path[64], name[32] = "", state = 'X';
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	f = fopen(path, "r");
+	if (!f)
 		return false;
-	info_fd = open_pinned("info");
-	if (info_fd < 0)
-		return false;
-	same = !bpf_map_lookup_elem(info_fd, &zero, &info) && info.abi == TEMPER_ABI &&
-	       !memcmp(info.bpf_sha256, bpf_sha256, sizeof(bpf_sha256)) &&
-	       info.system_share_pct == options.system_share_pct &&
-	       info.heartbeat_timeout_ms == options.heartbeat_timeout_s * 1000;
-	if (same) {
-		info.loader_pid = getpid();
-		bpf_map_update_elem(info_fd, &zero, &info, BPF_ANY);
-	}
-	close(info_fd);
-	if (!same)
-		return false;
-	s->control_fd = open_pinned("control");
+	if (fscanf(f, "%*d (%31[^)]) %c", name, &state) != 2)
+		state = 'X';
+	fclose(f);
+	return !strcmp(name, "scx_temper") && state != 'Z' && state != 'X';
+}
+
+static enum temper_status adopt(struct scheduler *s, struct temper_info *info)
+{
+	int info_fd = open_pinned("info"), control_fd = open_pinned("control"), tiers_fd = open_pinned("tiers");
+	enum temper_status status;
+
 	s->exit_fd = open_pinned("exit_info");
-	tiers_fd = open_pinned("tiers");
-	if (s->control_fd < 0 || s->exit_fd < 0 || tiers_fd < 0)
-		return false;
-	return map_tiers(tiers_fd) == TEMPER_OK && change_control(s->control_fd, true) == TEMPER_OK;
+	info->loader_pid = getpid();
+	if (info_fd < 0 || control_fd < 0 || tiers_fd < 0 || s->exit_fd < 0 ||
+	    bpf_map_update_elem(info_fd, &zero, info, BPF_ANY))
+		status = fail(TEMPER_FAILED, "cannot open the pins in %s: %s", options.pin_dir, strerror(errno));
+	else
+		status = map_control(s, control_fd) ?: map_tiers(tiers_fd);
+	close(info_fd);
+	close(control_fd);
+	close(tiers_fd);
+	if (status)
+		return status;
+	give_sign_of_life(s);
+	announce_tiers(s);
+	say_attached(true);
+	return TEMPER_OK;
+}
+
+/* The kernel lets go of a link from a workqueue, some time after the last pin is gone. */
+static bool wait_until_detached(void)
+{
+	for (int i = 0; i < 500 && *attached_ops(); i++)
+		usleep(10000);
+	return !*attached_ops();
+}
+
+static bool same_scheduler(const struct temper_info *info)
+{
+	return info->abi == TEMPER_ABI && !memcmp(info->bpf_sha256, bpf_sha256, sizeof(bpf_sha256)) &&
+	       info->system_share_pct == options.system_share_pct &&
+	       info->heartbeat_timeout_ms == options.heartbeat_timeout_s * 1000;
+}
+
+enum temper_status take_over(struct scheduler *s, bool *adopted)
+{
+	struct temper_info info;
+
+	*adopted = false;
+	if (read_pinned_info(&info)) {
+		if (is_loader(info.loader_pid))
+			return fail(TEMPER_OTHER_SCHEDULER, "scx_temper, process %u, has attached the scheduler; stop it first",
+				    info.loader_pid);
+		*adopted = same_scheduler(&info);
+		if (*adopted)
+			return adopt(s, &info);
+		note("replacing the scheduler of another build, or with other options");
+		remove_pins();
+		wait_until_detached();
+	}
+	if (*attached_ops())
+		return fail(TEMPER_OTHER_SCHEDULER, "%s is attached; stop it first", attached_ops());
+	return TEMPER_OK;
 }
 
 static int map_fd(struct scheduler *s, const char *name)
@@ -173,6 +239,9 @@ static enum temper_status configure(struct scheduler *s)
 
 	if (!config || size < sizeof(*config))
 		return fail(TEMPER_LOAD_FAILED, "the BPF object has no place for its configuration");
+	if (libbpf_num_possible_cpus() > TEMPER_MAX_CPUS)
+		return fail(TEMPER_LOAD_FAILED, "the kernel may have %d CPUs, and at most %d are supported; boot with nr_cpus=%d",
+			    libbpf_num_possible_cpus(), TEMPER_MAX_CPUS, TEMPER_MAX_CPUS);
 	*config = (struct temper_config){
 		.nr_cpus = libbpf_num_possible_cpus(),
 		.system_share_pct = options.system_share_pct,
@@ -194,9 +263,13 @@ enum temper_status load(struct scheduler *s, bool limits_ignored)
 		return status;
 	if (bpf_object__load(s->object))
 		return fail(TEMPER_LOAD_FAILED, "the kernel refused the programs: %s; --verbose shows why", strerror(errno));
-	s->control_fd = map_fd(s, "control");
 	s->exit_fd = map_fd(s, "exit_info");
-	return describe(s, limits_ignored) ?: map_tiers(map_fd(s, "tiers")) ?: change_control(s->control_fd, true) ?: pin_maps(s);
+	status = describe(s, limits_ignored) ?: map_tiers(map_fd(s, "tiers")) ?: map_control(s, map_fd(s, "control"));
+	if (status)
+		return status;
+	give_sign_of_life(s);
+	announce_tiers(s);
+	return pin_maps(s);
 }
 
 enum temper_status attach(struct scheduler *s)
@@ -214,16 +287,13 @@ enum temper_status attach(struct scheduler *s)
 	return TEMPER_OK;
 }
 
-/* Unpinning a link that nobody holds detaches the scheduler; the kernel is done when the state says so. */
 void detach(struct scheduler *s)
 {
-	struct temper_exit_info info = {};
-
 	remove_pins();
 	bpf_link__destroy(s->link);
 	s->link = NULL;
-	for (int i = 0; i < 100 && !bpf_map_lookup_elem(s->exit_fd, &zero, &info) && !info.kind; i++)
-		usleep(10000);
+	if (!wait_until_detached())
+		note("the kernel has not let go of the scheduler within 5 s");
 }
 
 void release(struct scheduler *s)
@@ -234,4 +304,6 @@ void release(struct scheduler *s)
 		bpf_link__destroy(s->link);
 	}
 	bpf_object__close(s->object);
+	if (s->control)
+		munmap(s->control, sizeof(*s->control));
 }

@@ -48,36 +48,27 @@ static enum temper_status watch(struct scheduler *s)
 			detach(s);
 			return info.exit_code & RESTART_ASKED ? TEMPER_EXIT_HOTPLUG : TEMPER_EJECTED;
 		}
-		if (change_control(s->control_fd, false))
-			return TEMPER_FAILED;
+		give_sign_of_life(s);
 	}
 }
 
 static enum temper_status run(void)
 {
-	struct scheduler s = { .control_fd = -1, .exit_fd = -1 };
+	struct scheduler s = { .exit_fd = -1 };
 	enum temper_status status;
-	bool limits_ignored;
+	bool limits_ignored, adopted;
 
-	if ((status = check_kernel()) || (status = check_limits(&limits_ignored)))
+	if ((status = check_kernel()) || (status = check_limits(&limits_ignored)) || (status = take_over(&s, &adopted)))
 		return status;
-	if (adopt(&s)) {
-		say_attached(true);
-		return watch(&s);
+	if (!adopted) {
+		status = load(&s, limits_ignored) ?: attach(&s);
+		if (status)
+			remove_pins();
+		else
+			say_attached(false);
 	}
-	if (!strcmp(attached_ops(), TEMPER_OPS_NAME)) {
-		note("replacing the scheduler of another build or with other options");
-		remove_pins();
-	}
-	if (*attached_ops())
-		return fail(TEMPER_OTHER_SCHEDULER, "%s is attached; stop it first", attached_ops());
-	status = load(&s, limits_ignored) ?: attach(&s);
-	if (status) {
-		remove_pins();
-	} else {
-		say_attached(false);
+	if (!status)
 		status = watch(&s);
-	}
 	release(&s);
 	return status;
 }

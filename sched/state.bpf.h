@@ -11,7 +11,7 @@
 #include "kern.h"
 #include "intf.h"
 
-#define MAX_CPUS 512
+#define MAX_CPUS TEMPER_MAX_CPUS
 #define MASK_WORDS (MAX_CPUS / 64)
 #define MSEC 1000000ULL
 
@@ -72,6 +72,7 @@ static __always_inline struct task_state *task_state(struct task_struct *p)
 /* Control and description, shared with user space. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1);
 	__type(key, u32);
 	__type(value, struct temper_control);
