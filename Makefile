@@ -13,7 +13,7 @@ GUEST_LOAD := chain mcload preempt quantum spin
 
 include packaging/install.mk
 
-.PHONY: help deps build temper sched guest test lint clean
+.PHONY: demo records help deps build temper sched guest test lint clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +37,12 @@ build/guest/%: lab/guest/load/%.c lab/guest/load/load.h | build/guest
 
 bin build/guest:
 	@mkdir -p $@
+
+demo: deps build ## what Temper does to two services, in about ten minutes; report in temper-demo/
+	@bin/temper demo
+
+records: build ## measure all that the claims stand on; takes hours, can be interrupted and run again
+	@scripts/records.sh records
 
 test: deps build ## every test
 	$(GO) test ./...

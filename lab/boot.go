@@ -58,7 +58,7 @@ func (c Cache) boot(ctx context.Context, g guest, handle func(plan.Event) error)
 	case err == nil:
 		err = emulatorErr
 	}
-	return fmt.Errorf("%w%s", err, lastLines(filepath.Join(dir, consoleFile), 15))
+	return fmt.Errorf("%w%s", err, lastLines("its console", filepath.Join(dir, consoleFile), 15))
 }
 
 // runEmulator returns why the emulator ended. It never returns nil: a guest that is done is
@@ -121,12 +121,12 @@ func (c Cache) sweepRuns() {
 	}
 }
 
-// lastLines quotes the end of the console, for whoever has to find out why a guest died.
-func lastLines(path string, n int) string {
+// lastLines quotes the end of what a guest or its programs said, for whoever has to find out why they died.
+func lastLines(what, path string, n int) string {
 	text, err := os.ReadFile(path)
 	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(string(text), "\r", "")), "\n")
 	if err != nil || lines[0] == "" {
-		return "; its console is empty"
+		return "; " + what + " is empty"
 	}
-	return "; its console ends with:\n  " + strings.Join(lines[max(0, len(lines)-n):], "\n  ")
+	return "; " + what + " ends with:\n  " + strings.Join(lines[max(0, len(lines)-n):], "\n  ")
 }

@@ -21,9 +21,10 @@ type estimate struct {
 	windows            int
 }
 
-func newEstimate(s speed, p plan.Plan) *estimate {
+// newEstimate is for a machine that takes factor real seconds for one of its own.
+func newEstimate(factor float64, p plan.Plan) *estimate {
 	real := func(guest float64) time.Duration {
-		return time.Duration(guest * s.hostFactor() * float64(time.Second))
+		return time.Duration(guest * factor * float64(time.Second))
 	}
 	return &estimate{
 		started: time.Now(),

@@ -71,7 +71,7 @@ func (l *Lab) Ladder(ctx context.Context, p plan.Plan, progress func(Progress)) 
 	if err != nil {
 		return bench.Record{}, err
 	}
-	run := &ladderRun{plan: p, eta: newEstimate(machine, p), progress: progress, record: bench.Record{
+	run := &ladderRun{plan: p, eta: newEstimate(machine.hostFactor(), p), progress: progress, record: bench.Record{
 		Schema: bench.Schema, Scenario: p.Scenario, Load: p.Load, Bursty: p.Bursty, Seed: p.Seed, CPUs: p.CPUs, Seconds: p.Seconds, WarmUp: p.WarmUp,
 		Machine: machineRecord(machine, l.emulator, p.Quantum), Hashes: l.Hashes,
 	}}

@@ -76,7 +76,7 @@ func window(arm string, background int) plan.Event {
 func newTestRun(arms ...string) *ladderRun {
 	p := goodPlan()
 	p.Arms = arms
-	return &ladderRun{plan: p, eta: newEstimate(small, p), progress: func(Progress) {}}
+	return &ladderRun{plan: p, eta: newEstimate(small.hostFactor(), p), progress: func(Progress) {}}
 }
 
 func TestWindowsBecomeARecord(t *testing.T) {

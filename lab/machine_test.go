@@ -30,7 +30,7 @@ func TestMachinesHaveOneSpeed(t *testing.T) {
 func TestDeterministicArgs(t *testing.T) {
 	got := strings.Join(deterministicArgs(large, "K"), " ")
 	want := "-accel tcg,thread=single -icount shift=0,sleep=off -rtc base=2026-01-01,clock=vm -smp 6 " +
-		"-append console=ttyS0 quiet panic=-1 nokaslr iomem=relaxed idle=poll " +
+		"-append console=ttyS0 quiet panic=-1 nokaslr iomem=relaxed cryptomgr.notests damon_stat.enabled=N idle=poll " +
 		"-machine pc,hpet=off -cpu max,-rdrand,-rdseed -m 2048 -kernel K -initrd initrd " +
 		"-display none -monitor none -no-reboot -nic none -serial file:console.log -serial file:data.jsonl"
 	if got != want {

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"temper.dev/temper/lab"
+	"temper.dev/temper/lab/plan"
 )
 
 func isTerminal(w io.Writer) bool {
@@ -74,13 +75,17 @@ func describeProgress(p lab.Progress) string {
 		parts = append(parts, "about "+clock(p.Left)+" left")
 	}
 	if w := p.Window; w != nil {
-		text := fmt.Sprintf("%s, %d in the background: p50 %.3g ms, p99 %.3g ms", w.Arm, w.Step.Background, w.Step.P50, w.Step.P99)
-		if !w.Step.Valid {
-			text += " (does not count: " + w.Step.InvalidReason + ")"
-		}
-		parts = append(parts, text)
+		parts = append(parts, fmt.Sprintf("%s, %d in the background: %s", w.Arm, w.Step.Background, describeLatency(w)))
 	}
 	return strings.Join(parts, " · ")
+}
+
+func describeLatency(w *plan.Window) string {
+	text := fmt.Sprintf("p50 %.3g ms, p99 %.3g ms", w.Step.P50, w.Step.P99)
+	if !w.Step.Valid {
+		text += " (does not count: " + w.Step.InvalidReason + ")"
+	}
+	return text
 }
 
 // studyProgress shows the ladders of a study as one.

@@ -36,6 +36,7 @@ The services keep the tail latency that they have alone; the best-effort work ge
 		return exit.New(exit.Usage, "see '"+cmd.CommandPath()+" --help'", "%w", err)
 	})
 	root.AddCommand(newAgentCommand(), newRunCommand(), newStatusCommand(), newDoctorCommand())
+	root.AddCommand(newDemoCommand())
 	root.AddCommand(newLabCommand())
 	root.AddCommand(newBenchCommand())
 	return root

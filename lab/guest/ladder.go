@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -15,6 +17,8 @@ import (
 // runLadder makes the machine steady, and runs the plan on it.
 func runLadder(ctx context.Context, p plan.Plan) error {
 	// The generator's CPU also takes what belongs to nobody: this process and the kernel's own threads' helpers.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	var self unix.CPUSet
 	self.Set(p.CPUs)
 	if err := unix.SchedSetaffinity(0, &self); err != nil {
@@ -24,7 +28,7 @@ func runLadder(ctx context.Context, p plan.Plan) error {
 		return fmt.Errorf("quantum: %w: %s", err, out)
 	}
 	site := ladder.Site{
-		Cgroups: "/sys/fs/cgroup", Dir: labDir, Find: exec.LookPath,
+		Cgroups: "/sys/fs/cgroup", Dir: labDir, Find: exec.LookPath, Log: os.Stderr,
 		SetPreemption: ladder.SetPreemption, StageIterations: ladder.LabIterations,
 	}
 	return ladder.Run(ctx, site, p, func(e plan.Event) error { emit(e); return nil })

@@ -48,6 +48,9 @@ func (l *ladder) attachTemper(ctx context.Context) (leave func() error, err erro
 	if err != nil {
 		return nil, err
 	}
+	// Killed, it would leave the scheduler attached until the kernel misses its heartbeat.
+	cmd.Cancel = func() error { return cmd.Process.Signal(unix.SIGTERM) }
+	cmd.SysProcAttr.Pdeathsig = unix.SIGTERM
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -19,6 +20,7 @@ type Site struct {
 	Cgroups string // folder of a cgroup with the cpu controller on for its children
 	Dir     string // folder for what programs leave for each other, in memory
 	Find    func(program string) (path string, err error)
+	Log     *os.File // what the programs say to people
 	// SetPreemption brings the kernel into an arm's preemption mode, and tells which it is then in.
 	SetPreemption func(mode string) (is string, err error)
 	// StageIterations are a chain stage's computing for one request. 0: as many as take stageTime here.
@@ -36,6 +38,10 @@ type ladder struct {
 
 // Run warms the machine up, then runs each arm's steps, and emits an event for each window.
 func Run(ctx context.Context, site Site, p plan.Plan, emit func(plan.Event) error) error {
+	// What it starts shall not outlive it. The kernel takes the end of the thread that started a
+	// program for its parent's death, so that must be one thread.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	l := ladder{Plan: p, Site: site, emit: emit}
 	ready, err := l.prepare(ctx)
 	if err != nil {
@@ -119,7 +125,8 @@ func (l *ladder) command(ctx context.Context, program string, args ...any) (*exe
 		cmd.Args = append(cmd.Args, fmt.Sprint(a))
 	}
 	cmd.Env = append(os.Environ(), "LADDER_CGROUPS="+l.Cgroups, "LADDER_DIR="+l.Dir)
-	cmd.Stderr = os.Stderr
+	cmd.Stderr = l.Log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	return cmd, nil
 }
 
@@ -130,6 +137,6 @@ func (l *ladder) startIn(cgroup string, cmd *exec.Cmd) error {
 		return err
 	}
 	defer dir.Close()
-	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())}
+	cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(dir.Fd())
 	return cmd.Start()
 }

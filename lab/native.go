@@ -1,0 +1,227 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"temper.dev/temper/internal/bench"
+	"temper.dev/temper/internal/cgroup"
+	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/host"
+	"temper.dev/temper/lab/ladder"
+	"temper.dev/temper/lab/plan"
+)
+
+// Native runs plans on this host instead of a virtual machine. What it measures is real time, and
+// noise: no two runs are equal.
+type Native struct {
+	Root   host.Root
+	Assets Assets
+
+	hashes bench.Hashes
+}
+
+// nativeCgroup holds all that a native ladder starts, and nativeDir what they leave for each other.
+const (
+	nativeCgroup = "/temper-demo"
+	nativeDir    = "/run/temper-demo"
+)
+
+// OpenNative refuses a host that cannot run the ladder, before anything is changed on it.
+func OpenNative(root host.Root, assets Assets) (*Native, error) {
+	n := &Native{Root: root, Assets: assets}
+	if n.Assets == "" {
+		var err error
+		if n.Assets, err = DefaultAssets(); err != nil {
+			return nil, err
+		}
+	}
+	scheduler, err := n.Root.Scheduler()
+	switch {
+	case err != nil:
+		return nil, err
+	case scheduler.State == "":
+		return nil, exit.New(exit.NoSchedExt, "boot one with CONFIG_SCHED_CLASS_EXT=y, or leave --native out to use the lab",
+			"the kernel of this host has no sched_ext")
+	case os.Geteuid() != 0:
+		return nil, exit.New(exit.NotRoot, "use sudo", "a ladder on the host itself needs root")
+	case scheduler.Enabled():
+		return nil, exit.New(exit.OtherScheduler, "stop it (Temper's own: 'systemctl stop temper')",
+			"the scheduler %s is attached", scheduler.Ops)
+	}
+	if err := cgroup.Check(n.Root); err != nil {
+		return nil, err
+	}
+	// The loader knows its object's hash, but the object may not be there where Temper was installed.
+	if object, err := n.Assets.file(bpfObject); err == nil {
+		if n.hashes.BPF, err = hashFile(object); err != nil {
+			return nil, err
+		}
+	}
+	return n, nil
+}
+
+// Ladder runs a plan. When it returns, the host is as it was before.
+func (n *Native) Ladder(ctx context.Context, p plan.Plan, progress func(Progress)) (record bench.Record, err error) {
+	p = Shuffle(p)
+	if most := runtime.NumCPU() - 1; p.CPUs > most {
+		return record, exit.New(exit.Usage, fmt.Sprintf("choose --cpus of at most %d", most),
+			"%d application CPUs and one for the load generator are more than this host has", p.CPUs)
+	}
+	run := &ladderRun{plan: p, eta: newEstimate(1, p), progress: progress, record: bench.Record{
+		Schema: bench.Schema, Scenario: p.Scenario, Load: p.Load, Bursty: p.Bursty, Seed: p.Seed, CPUs: p.CPUs,
+		Seconds: p.Seconds, WarmUp: p.WarmUp, Machine: bench.Machine{Kind: "native"}, Hashes: n.hashes,
+	}}
+	site, leave, err := n.site()
+	if err != nil {
+		return record, err
+	}
+	defer site.Log.Close()
+	run.report("calibrating", nil)
+	ctx, cancel := context.WithCancel(ctx)
+	err = ladder.Run(ctx, site, p, run.handle)
+	switch {
+	case ctx.Err() != nil:
+		err = exit.New(exit.Interrupted, "", "interrupted; the host is as it was before, and no record was written")
+	case err != nil:
+		err = fmt.Errorf("%w%s", err, lastLines("its log", site.Log.Name(), 15))
+	}
+	cancel() // ends what still runs
+	if leaveErr := leave(); leaveErr != nil {
+		err = exit.New(exit.Failed, "", "the host is not as it was before: %w", leaveErr)
+	}
+	return run.record, err
+}
+
+// site prepares the host, and returns how to undo that.
+func (n *Native) site() (ladder.Site, func() error, error) {
+	none := ladder.Site{}
+	mode, err := ladder.Preemption()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return none, nil, err
+	}
+	if err := n.makeCgroup(); err != nil {
+		return none, nil, err
+	}
+	enabled, err := cgroup.EnableCPU(n.Root, nativeCgroup+"/any")
+	leave := func() error {
+		err := n.removeCgroup()
+		for _, file := range enabled {
+			if file == n.Root.Cgroup("/cgroup.subtree_control") {
+				err = errors.Join(err, os.WriteFile(file, []byte("-cpu"), 0))
+			}
+		}
+		if mode != "" {
+			_, restore := ladder.SetPreemption(mode)
+			err = errors.Join(err, restore)
+		}
+		return errors.Join(err, os.RemoveAll(nativeDir))
+	}
+	var log *os.File
+	if err == nil {
+		err = os.MkdirAll(nativeDir, 0o700)
+	}
+	if err == nil {
+		log, err = os.OpenFile(filepath.Join(nativeDir, "log"), os.O_CREATE|os.O_TRUNC|os.O_APPEND|os.O_WRONLY, 0o600)
+	}
+	if err != nil {
+		return none, nil, errors.Join(err, leave())
+	}
+	return ladder.Site{
+		Cgroups: n.Root.Cgroup(nativeCgroup), Dir: nativeDir, Find: n.find, Log: log,
+		SetPreemption: func(wanted string) (string, error) { return setNativePreemption(mode, wanted) },
+	}, leave, nil
+}
+
+// setNativePreemption takes "lazy", in which Debian's kernels boot, for the mode that this kernel
+// was in. A kernel that has but one mode stays in it; the record names it.
+func setNativePreemption(booted, wanted string) (string, error) {
+	switch {
+	case booted == "":
+		return "as built", nil
+	case wanted == "lazy":
+		return ladder.SetPreemption(booted)
+	}
+	return ladder.SetPreemption(wanted)
+}
+
+// find looks for the ladder's programs where 'make build' leaves them, then in PATH.
+func (n *Native) find(program string) (string, error) {
+	for _, asset := range []string{"build/guest/" + program, "bin/" + program} {
+		if path, err := n.Assets.file(asset); err == nil {
+			return path, nil
+		}
+	}
+	path, err := exec.LookPath(program)
+	if err != nil {
+		return "", exit.New(exit.Failed, "install it, or run 'make build' if it is Temper's own", "the ladder needs %s: %w", program, err)
+	}
+	return path, nil
+}
+
+// makeCgroup makes the cgroup, in place of one that a killed demo left.
+func (n *Native) makeCgroup() error {
+	dir := n.Root.Cgroup(nativeCgroup)
+	if !host.Exists(dir) {
+		return os.Mkdir(dir, 0o755)
+	}
+	left, err := os.ReadFile(dir + "/cgroup.events")
+	if err != nil {
+		return err
+	}
+	if populated(left) {
+		return exit.New(exit.Failed, "wait for it, or end it with 'echo 1 > "+dir+"/cgroup.kill'", "another native demo runs in %s", dir)
+	}
+	if err := n.removeCgroup(); err != nil {
+		return err
+	}
+	return os.Mkdir(dir, 0o755)
+}
+
+// removeCgroup ends all that runs in the cgroup, and removes it.
+func (n *Native) removeCgroup() error {
+	dir := n.Root.Cgroup(nativeCgroup)
+	if err := os.WriteFile(dir+"/cgroup.kill", []byte("1"), 0); err != nil {
+		return err
+	}
+	// The dead leave their cgroup one by one, and only empty ones can be removed.
+	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		events, err := os.ReadFile(dir + "/cgroup.events")
+		if err != nil {
+			return err
+		}
+		if !populated(events) {
+			break
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("processes in %s do not end", dir)
+		}
+	}
+	return removeTree(dir)
+}
+
+func populated(events []byte) bool { return strings.Contains(string(events), "populated 1") }
+
+// removeTree removes a cgroup and those below it. Their files go with them.
+func removeTree(dir string) error {
+	children, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, c := range children {
+		if c.IsDir() {
+			if err := removeTree(filepath.Join(dir, c.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return os.Remove(dir)
+}
