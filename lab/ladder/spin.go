@@ -3,6 +3,7 @@ package ladder
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,7 +11,9 @@ import (
 	"time"
 )
 
-// startSpinners starts n background spinners on CPUs 0..cpus-1, and returns how to end them.
+// startSpinners starts n background spinners on CPUs 0..cpus-1, and returns once all of them work,
+// with how to end them. A child starts where its parent is pinned, on the load generator's CPU: under
+// strict tiers one that has not left it before the generator starts never does.
 func (l *ladder) startSpinners(ctx context.Context, n, cpus int) (stop func(), err error) {
 	var spinners []*exec.Cmd
 	stop = func() {
@@ -22,15 +25,30 @@ func (l *ladder) startSpinners(ctx context.Context, n, cpus int) (stop func(), e
 	for i := range n {
 		s, err := l.command(ctx, "spin", i, cpus)
 		if err == nil {
-			err = l.startIn("background", s)
+			err = l.startSpinner(s)
 		}
 		if err != nil {
 			stop()
-			return nil, err
+			return nil, fmt.Errorf("spinner %d: %w", i, err)
 		}
 		spinners = append(spinners, s)
 	}
 	return stop, nil
+}
+
+func (l *ladder) startSpinner(s *exec.Cmd) error {
+	works, err := s.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := l.startIn("background", s); err != nil {
+		return err
+	}
+	if _, err := works.Read(make([]byte, 1)); err != nil {
+		_ = s.Process.Kill()
+		return fmt.Errorf("ended before it worked: %w", errors.Join(err, s.Wait()))
+	}
+	return nil
 }
 
 const (
@@ -52,8 +70,6 @@ func (l *ladder) measureSpeed(ctx context.Context) (float64, error) {
 		}
 		return binary.LittleEndian.Uint64(slots), time.Now(), nil
 	}
-	// The spinner needs a moment to start; only what it does between two counts is measured.
-	time.Sleep(speedTime / 4)
 	before, from, err := count()
 	if err != nil {
 		return 0, err
