@@ -23,7 +23,6 @@
 
 #define HANDOFF_LEAST 1000ULL
 #define HANDOFF_MOST 250000ULL
-#define BPF_F_TIMER_CPU_PIN 2
 
 struct handoff_timer {
 	struct bpf_timer timer;

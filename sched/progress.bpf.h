@@ -9,10 +9,16 @@
  * and those that may not migrate just now. They queue as `system`, beyond its share.
  * For the rest there is parole: each CPU remembers when it last ran a tier; when a
  * task of it has been queued for longer than the tier's period, the next dispatch
- * takes one out of order. Standard gets a slice each 100 ms. Background is sent back
- * as soon as it runs, which takes the kernel about a quarter of a millisecond, each
- * 250 ms or, with more than 64 of them queued, more often, so that each has its turn
- * within 16 s. It works CPU by CPU, and so for tasks that only one CPU can run.
+ * takes one out of order. Standard gets a slice each 50 ms. Background gets PAROLE_TURN,
+ * ended by a timer, each 250 ms or, with more than 64 of them queued, more often, so that
+ * each has its turn within 16 s. It works CPU by CPU, and so for tasks that only one CPU can
+ * run. The turn has to be real: a task that is interrupted as it starts is switched in and
+ * out within schedule(), and would never get on with a lock that it holds or a signal that
+ * is to kill it.
+ *
+ * A task that has been asked to die, stop or freeze is a duty from its next turn on. A child
+ * of vfork() runs in its parent's tier, if that is higher, until it has called exec: the
+ * parent waits for it.
  *
  * Limits: 0.1 % of a CPU for up to 64 background tasks; in proportion beyond.
  */
@@ -21,9 +27,21 @@
 
 #include "gap.bpf.h"
 
-#define STANDARD_PERIOD (100 * MSEC)
+#define STANDARD_PERIOD (50 * MSEC)
 #define BACKGROUND_PERIOD (250 * MSEC)
 #define BACKGROUND_TURN (16000 * MSEC)
+#define PAROLE_TURN (MSEC / 4)
+
+struct parole_timer {
+	struct bpf_timer timer;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_CPUS);
+	__type(key, u32);
+	__type(value, struct parole_timer);
+} paroles SEC(".maps");
 
 static __always_inline bool may_not_migrate(struct task_struct *p)
 {
@@ -33,16 +51,35 @@ static __always_inline bool may_not_migrate(struct task_struct *p)
 	return p->migration_disabled;
 }
 
+static __always_inline bool asked_to_end(struct task_struct *p)
+{
+	return (p->signal->flags & SIGNAL_GROUP_EXIT) || (p->jobctl & JOBCTL_ASKED);
+}
+
 static __always_inline bool duty(struct task_struct *p)
 {
-	return (p->flags & (PF_KTHREAD | PF_EXITING)) || may_not_migrate(p);
+	return (p->flags & (PF_KTHREAD | PF_EXITING)) || may_not_migrate(p) || asked_to_end(p);
+}
+
+static u32 tier_by_cgroup(struct task_struct *p, struct task_state *t)
+{
+	u32 tier = tier_of_slot(t->cgroup);
+
+	if (p->vfork_done && p->real_parent) {
+		struct task_state *parent = task_state(p->real_parent);
+		u32 its = parent ? tier_of_slot(parent->cgroup) : tier;
+
+		if (its < tier)
+			return its;
+	}
+	return tier;
 }
 
 static u32 tier_of(struct task_struct *p, struct task_state *t, u64 now)
 {
 	if (duty(p))
 		return TIER_SYSTEM;
-	u32 tier = tier_of_slot(t->cgroup);
+	u32 tier = tier_by_cgroup(p, t);
 
 	return tier == TIER_SYSTEM ? tier_within_budget(now) : tier;
 }
@@ -68,6 +105,38 @@ static u32 overdue_tier(struct cpu_state *c, u64 now)
 			return tier;
 	}
 	return NR_TIERS;
+}
+
+static int end_parole(void *map, u32 *cpu, struct parole_timer *slot)
+{
+	if (cpu_state(*cpu)->parole)
+		scx_bpf_kick_cpu(*cpu, KICK_PREEMPT);
+	return 0;
+}
+
+/* Background that was let in out of order runs here: until when? */
+static void limit_parole(u32 cpu)
+{
+	struct parole_timer *slot = bpf_map_lookup_elem(&paroles, &cpu);
+
+	if (!slot || bpf_timer_start(&slot->timer, PAROLE_TURN, BPF_F_TIMER_CPU_PIN))
+		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
+}
+
+static s32 prepare_paroles(void)
+{
+	u32 cpu;
+
+	bpf_for(cpu, 0, config.nr_cpus) {
+		u32 key = cpu;
+		struct parole_timer *slot = bpf_map_lookup_elem(&paroles, &key);
+
+		if (!slot)
+			return -ENOMEM;
+		bpf_timer_init(&slot->timer, &paroles, CLOCK_MONOTONIC);
+		bpf_timer_set_callback(&slot->timer, end_parole);
+	}
+	return 0;
 }
 
 #endif

@@ -55,7 +55,7 @@ void BPF_PROG(temper_runnable, struct task_struct *p, u64 enq_flags)
 		return;
 	t->runnable_at = scx_bpf_now();
 	t->tier = tier_of(p, t, t->runnable_at);
-	activate(p, t, tier_of_slot(t->cgroup));
+	activate(p, t, tier_by_cgroup(p, t));
 }
 
 SEC("struct_ops/select_cpu")
@@ -137,9 +137,9 @@ void BPF_PROG(temper_enqueue, struct task_struct *p, u64 enq_flags)
 	withdraw(t);
 	u32 tier = t->tier = tier_of(p, t, now);
 
-	if (t->active && !duty(p) && t->active_tier != tier_of_slot(t->cgroup)) {
+	if (t->active && !duty(p) && t->active_tier != tier_by_cgroup(p, t)) {
 		deactivate(t);
-		activate(p, t, tier_of_slot(t->cgroup));
+		activate(p, t, tier_by_cgroup(p, t));
 	}
 	COUNT_TIER(tier, enqueued);
 	/* What the kernel does for one CPU goes before all else there. */
@@ -283,7 +283,7 @@ void BPF_PROG(temper_running, struct task_struct *p)
 	c->parole_next = false;
 	if (c->parole) {
 		if (tier == TIER_BACKGROUND)
-			scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
+			limit_parole(cpu);
 		return;
 	}
 	if (tier > TIER_CRITICAL)
@@ -413,7 +413,7 @@ s32 BPF_PROG(temper_init)
 				return err;
 		}
 	}
-	return prepare_handoffs() ?: watch_heartbeat();
+	return prepare_handoffs() ?: prepare_paroles() ?: watch_heartbeat();
 }
 
 SEC("struct_ops/exit")
