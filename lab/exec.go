@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"strconv"
@@ -16,6 +17,7 @@ import (
 type ExecOptions struct {
 	Options
 	CPUs     int // virtual CPUs
+	Quantum  int // with it the machine is the deterministic one, with this longest turn of a virtual CPU in us
 	Argv     []string
 	Env      []string          // added to the guest's own
 	Files    map[string]string // path in the guest: path on the host
@@ -23,9 +25,13 @@ type ExecOptions struct {
 	Output   io.Writer         // what the command prints, as it prints it
 }
 
-// Exec boots the fast machine, runs a command in it, and returns the command's exit status.
+// Exec boots a machine, runs a command in it, and returns the command's exit status.
 func Exec(ctx context.Context, o ExecOptions) (status int, err error) {
 	l, err := Open(ctx, o.Options, true)
+	if err != nil {
+		return 0, err
+	}
+	args, err := l.execArgs(o)
 	if err != nil {
 		return 0, err
 	}
@@ -39,7 +45,7 @@ func Exec(ctx context.Context, o ExecOptions) (status int, err error) {
 	}
 	err = l.cache.boot(ctx, guest{
 		emulator: l.emulator.path,
-		args:     fastArgs(o.CPUs, l.cache.Vmlinuz(l.Kernel)),
+		args:     args,
 		initrd:   initrd,
 		deadline: o.Deadline,
 	}, func(e plan.Event) (err error) {
@@ -54,10 +60,27 @@ func Exec(ctx context.Context, o ExecOptions) (status int, err error) {
 	return status, err
 }
 
+// execArgs are the machine's. The deterministic one has the ladder's speed, and so its numbers of CPUs.
+func (l *Lab) execArgs(o ExecOptions) ([]string, error) {
+	if o.Quantum == 0 {
+		return fastArgs(o.CPUs, l.cache.Vmlinuz(l.Kernel)), nil
+	}
+	s, err := machineFor(o.CPUs - 1)
+	if err != nil {
+		return nil, err
+	}
+	if s.vcpus != o.CPUs {
+		return nil, exit.New(exit.Usage, fmt.Sprintf("choose %d or %d", small.vcpus, large.vcpus),
+			"no deterministic machine has %d CPUs", o.CPUs)
+	}
+	kernel, err := l.cache.steadyKernel(l.Kernel)
+	return deterministicArgs(s, kernel), err
+}
+
 // execOverlay holds the command, the files that come with it, and the temper that runs now (a
 // ladder's guest has none: it would change the guest's hash with every change to this program).
 func (l *Lab) execOverlay(o ExecOptions) (archive, error) {
-	text, err := json.Marshal(plan.Command{Argv: o.Argv, Env: o.Env})
+	text, err := json.Marshal(plan.Command{Argv: o.Argv, Env: o.Env, Quantum: o.Quantum})
 	if err != nil {
 		return nil, err
 	}

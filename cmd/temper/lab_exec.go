@@ -14,6 +14,7 @@ import (
 func newLabExecCommand() *cobra.Command {
 	var machine machineFlags
 	var files []string
+	var deterministic bool
 	o := lab.ExecOptions{}
 	cmd := &cobra.Command{
 		Use:   "exec [flags] -- CMD [ARG]...",
@@ -21,7 +22,8 @@ func newLabExecCommand() *cobra.Command {
 		Long: `Run a command in a fresh guest, as root, on a kernel of choice, and leave with its status. The guest
 has busybox, memcached, temper, scx_temper and the load generators, and no network. It runs in the
 fast mode, several host threads and the host's clock: right for trying what works, wrong for
-measuring. Nothing it does outlives it.`,
+measuring. With --deterministic it is the machine of 'lab ladder', with 3 or 6 CPUs, whose time is
+its executed instructions. Nothing it does outlives it.`,
 		Example: `  temper lab exec -- uname -r
   temper lab exec --kernel 7.0 -- temper doctor
   temper lab exec --file /etc/temper.yaml=examples/node.yaml -- temper agent --config /etc/temper.yaml`,
@@ -32,6 +34,9 @@ measuring. Nothing it does outlives it.`,
 			}
 			if o.CPUs < 1 || o.CPUs > 32 {
 				return exit.New(exit.Usage, "", "the guest can have 1 to 32 CPUs, not %d", o.CPUs)
+			}
+			if deterministic {
+				o.Quantum = defaultQuantum
 			}
 			o.Options, o.Argv, o.Output = machine.options(), args, cmd.OutOrStdout()
 			o.Notify = func(what string) { fmt.Fprintln(cmd.ErrOrStderr(), what) }
@@ -44,6 +49,7 @@ measuring. Nothing it does outlives it.`,
 	}
 	machine.register(cmd)
 	cmd.Flags().IntVar(&o.CPUs, "cpus", 3, "virtual CPUs")
+	cmd.Flags().BoolVar(&deterministic, "deterministic", false, "a guest second is a number of instructions, not of the host's")
 	cmd.Flags().StringArrayVar(&files, "file", nil, "GUESTPATH=HOSTPATH: put a file into the guest; may be repeated")
 	cmd.Flags().StringArrayVar(&o.Env, "env", nil, "NAME=VALUE: set a variable for the command; may be repeated")
 	cmd.Flags().DurationVar(&o.Deadline, "timeout", 10*time.Minute, "stop the guest after this time")

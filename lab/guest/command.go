@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -14,6 +15,11 @@ import (
 
 // runCommand runs one command, its output as "log" events, its exit status as the "done" event.
 func runCommand(ctx context.Context, c plan.Command) error {
+	if c.Quantum > 0 {
+		if err := boundTurns(ctx, c.Quantum); err != nil {
+			return err
+		}
+	}
 	cmd := exec.CommandContext(ctx, c.Argv[0], c.Argv[1:]...)
 	cmd.Env = append(os.Environ(), c.Env...)
 	out, err := cmd.StdoutPipe()
@@ -53,4 +59,12 @@ func logLines(r io.Reader) error {
 			return err
 		}
 	}
+}
+
+// boundTurns bounds the turn of each virtual CPU of the deterministic machine (the load folder's quantum.c).
+func boundTurns(ctx context.Context, quantum int) error {
+	if out, err := exec.CommandContext(ctx, "quantum", strconv.Itoa(quantum)).CombinedOutput(); err != nil {
+		return fmt.Errorf("quantum: %w: %s", err, out)
+	}
+	return nil
 }

@@ -28,6 +28,8 @@ type Plan struct {
 type Command struct {
 	Argv []string `json:"argv"`
 	Env  []string `json:"env"` // added to the guest's own
+
+	Quantum int `json:"quantum_us,omitempty"` // longest turn of one virtual CPU; 0: the machine needs none
 }
 
 // Event is one line from the guest on its data port, as JSON. Which field is set follows from Kind.

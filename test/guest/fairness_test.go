@@ -1,0 +1,56 @@
+//go:build guest
+
+package guest
+
+import (
+	"math"
+	"runtime"
+	"testing"
+)
+
+// On the deterministic machine ('make test-guest'): another host's business would count as a task's CPU time.
+//
+// Cgroups share by weight at every level, tasks by nice: each group's CPU time over a second of the
+// node is what its weights say. Each group has enough tasks to be able to use its share.
+func TestTimedSharesFollowNestedWeightsAndNice(t *testing.T) {
+	attachTiers(t)
+	for cg, weight := range map[string]string{
+		"/critical/a": "100", "/critical/a/c": "100", "/critical/a/d": "300",
+		"/critical/b": "300", "/critical/b/e": "100", "/critical/b/f": "300",
+	} {
+		controlledCgroup(t, cg)
+		write(t, root.Cgroup(cg+"/cpu.weight"), weight)
+	}
+	n := runtime.NumCPU()
+	kind, niced := spin(t, "/critical/b/f", n), spin(t, "/critical/b/f", n)
+	for _, s := range niced {
+		s.nice(t, 5)
+	}
+	// The kernel's weights: nice 0 is 1024, nice 5 is 335.
+	const zero, five = 1024.0 / (1024 + 335), 335.0 / (1024 + 335)
+	groups := []struct {
+		name  string
+		tasks []*spinner
+		due   float64
+	}{
+		{"a/c", spin(t, "/critical/a/c", n), 1. / 16},
+		{"a/d", spin(t, "/critical/a/d", n), 3. / 16},
+		{"b/e", spin(t, "/critical/b/e", n), 3. / 16},
+		{"b/f nice 0", kind, 9. / 16 * zero},
+		{"b/f nice 5", niced, 9. / 16 * five},
+	}
+	var tasks [][]*spinner
+	for _, g := range groups {
+		tasks = append(tasks, g.tasks)
+	}
+	used(t, second(), tasks...) // what they owe each other from before all of them were there
+	for window := range 5 {
+		for i, share := range used(t, second(), tasks...) {
+			off := share/groups[i].due - 1
+			t.Logf("second %d: %-10s due %.4f, off by %+.2f %%", window, groups[i].name, groups[i].due, 100*off)
+			if math.Abs(off) > 0.02 {
+				t.Errorf("second %d: the share of %s is off by %+.1f %%", window, groups[i].name, 100*off)
+			}
+		}
+	}
+}

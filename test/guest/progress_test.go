@@ -1,0 +1,151 @@
+//go:build guest
+
+package guest
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Longest times that a task may go without a CPU at full load of the tiers above it.
+const (
+	standardBound   = 2 * time.Second
+	backgroundBound = 20 * time.Second
+)
+
+// starved watches tasks for how long each goes without being run.
+type starved struct {
+	name  string
+	bound time.Duration
+	tasks []*spinner
+
+	runs    []int
+	since   []time.Time
+	longest time.Duration
+}
+
+func (w *starved) look(t *testing.T) {
+	t.Helper()
+	now := time.Now()
+	if w.runs == nil {
+		w.runs, w.since = make([]int, len(w.tasks)), make([]time.Time, len(w.tasks))
+	}
+	for i, s := range w.tasks {
+		if runs := s.runs(t); runs != w.runs[i] {
+			w.runs[i], w.since[i] = runs, now
+		}
+		w.longest = max(w.longest, now.Sub(w.since[i]))
+	}
+}
+
+func pinnedToEach(t *testing.T, cg string) []*spinner {
+	t.Helper()
+	list := spin(t, cg, runtime.NumCPU())
+	for cpu, s := range list {
+		s.pin(t, cpu)
+	}
+	return list
+}
+
+// A minute of nothing but critical work: nobody is ejected, nobody starves, and the kernel's own
+// work, which no tier may hold up, goes on.
+func TestTimedEveryTaskRunsAtFullCriticalLoad(t *testing.T) {
+	attachTiers(t)
+	before := kernel(t)
+	n := runtime.NumCPU()
+	// A weight is a share, not a licence to starve: the smallest there is beside the largest.
+	for _, tier := range []string{"/critical", "/standard", "/background"} {
+		for name, weight := range map[string]string{"/heavy": "10000", "/light": "1"} {
+			controlledCgroup(t, tier+name)
+			write(t, root.Cgroup(tier+name+"/cpu.weight"), weight)
+		}
+	}
+	watched := []*starved{
+		{name: "standard", bound: standardBound, tasks: spin(t, "/standard/heavy", n)},
+		{name: "pinned standard", bound: standardBound, tasks: pinnedToEach(t, "/standard/heavy")},
+		{name: "light standard", bound: standardBound, tasks: spin(t, "/standard/light", 1)},
+		{name: "background", bound: backgroundBound, tasks: spin(t, "/background/heavy", n)},
+		{name: "pinned background", bound: backgroundBound, tasks: pinnedToEach(t, "/background/heavy")},
+		{name: "light background", bound: backgroundBound, tasks: spin(t, "/background/light", 1)},
+		{name: "critical", bound: standardBound, tasks: spin(t, "/critical/heavy", 2*n)},
+		{name: "light critical", bound: standardBound, tasks: spin(t, "/critical/light", 1)},
+	}
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+		for _, w := range watched {
+			w.look(t)
+		}
+		promptly(t, "a cgroup is made and removed", func() { comeAndGo(t) })
+		promptly(t, "a file is written and synced", func() { syncFile(t) })
+		time.Sleep(100 * time.Millisecond) // between samples; what is waited for is the minute's end
+	}
+	for _, w := range watched {
+		t.Logf("%s: longest time without a CPU %v, of %v", w.name, w.longest.Round(time.Millisecond), w.bound)
+		if w.longest > w.bound {
+			t.Errorf("%s: %v without a CPU", w.name, w.longest)
+		}
+	}
+	if after := kernel(t); after != before {
+		t.Errorf("the kernel said %+v before, %+v after", before, after)
+	}
+
+	for _, s := range append(watched[3].tasks, watched[4].tasks...) {
+		promptly(t, "a killed background task is dead", func() {
+			if err := s.cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "it is dead", func() bool { return s.state(t) == "Z" })
+		})
+	}
+	s := spin(t, "/background/heavy", 1)[0]
+	for _, c := range []struct {
+		signal unix.Signal
+		state  string
+	}{{unix.SIGSTOP, "T"}, {unix.SIGCONT, "R"}} {
+		promptly(t, "a background task obeys "+c.signal.String(), func() {
+			if err := unix.Kill(s.pid, c.signal); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "state "+c.state, func() bool { return s.state(t) == c.state })
+		})
+	}
+	promptly(t, "a background cgroup freezes", func() {
+		write(t, root.Cgroup("/background/cgroup.freeze"), "1")
+		eventually(t, "it is frozen", func() bool { return strings.Contains(read(t, root.Cgroup("/background/cgroup.events")), "frozen 1") })
+	})
+	write(t, root.Cgroup("/background/cgroup.freeze"), "0")
+}
+
+// promptly checks that something is done within the bound for what the kernel has to do.
+func promptly(t *testing.T, what string, do func()) {
+	t.Helper()
+	start := time.Now()
+	do()
+	if took := time.Since(start); took > 2*time.Second {
+		t.Errorf("%s only after %v", what, took)
+	}
+}
+
+// comeAndGo needs kernel workers: a cgroup is taken down by them.
+func comeAndGo(t *testing.T) {
+	t.Helper()
+	dir := root.Cgroup("/critical-other")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// syncFile starts the kernel's writeback, and waits for it.
+func syncFile(t *testing.T) {
+	t.Helper()
+	write(t, filepath.Join(os.TempDir(), "synced"), "text")
+	unix.Sync()
+}

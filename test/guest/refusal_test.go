@@ -1,0 +1,111 @@
+//go:build guest
+
+package guest
+
+import (
+	"errors"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"temper.dev/temper/internal/cgroup"
+	"temper.dev/temper/internal/enforce"
+	"temper.dev/temper/internal/exit"
+)
+
+func TestAttachAndDetach(t *testing.T) {
+	before := kernel(t)
+	l := attach(t)
+	if s := kernel(t); s.EnableSeq != before.EnableSeq+1 {
+		t.Errorf("enable_seq went from %d to %d", before.EnableSeq, s.EnableSeq)
+	}
+	if status := l.leave(t, syscall.SIGTERM); status != exit.OK {
+		t.Errorf("left with %d", status)
+	}
+	// The loader returns only when the kernel is done.
+	if s := kernel(t); s.State != "disabled" || s.NrRejected != before.NrRejected {
+		t.Errorf("after SIGTERM the kernel says %+v; before, %+v", s, before)
+	}
+	if _, err := enforce.ReadPinned(root.Pins()); !errors.Is(err, enforce.ErrNotPinned) {
+		t.Errorf("pins: %v", err)
+	}
+}
+
+func TestUnpinnedSchedulerLeavesWithItsLoader(t *testing.T) {
+	l := attach(t, "--no-pin")
+	l.leave(t, syscall.SIGKILL)
+	eventually(t, "the stock scheduler", func() bool { return kernel(t).State == "disabled" })
+}
+
+func TestUsageErrors(t *testing.T) {
+	for _, c := range []struct {
+		why  string
+		args []string
+	}{
+		{"no such tier: 'gold'", []string{"--tier", "gold=/sys/fs/cgroup"}},
+		{"TIER=CGROUP", []string{"--tier", "critical"}},
+		{"'--colour'", []string{"--colour"}},
+		{"'now'", []string{"now"}},
+		{"not a number in range: '101'", []string{"--system-share", "101"}},
+		{"not a number in range: 'soon'", []string{"--heartbeat-timeout", "soon"}},
+		{"'--heartbeat-timeout'", []string{"--heartbeat-timeout"}},
+	} {
+		refused(t, exit.Usage, c.why, exec.Command("scx_temper", c.args...))
+	}
+}
+
+func TestMissingCgroupIsRefused(t *testing.T) {
+	const none = "/sys/fs/cgroup/none"
+	refused(t, exit.Config, "no cgroup "+none, exec.Command("scx_temper", "--tier", "critical="+none))
+	refused(t, exit.Config, "no cgroup /proc/version", exec.Command("scx_temper", "--tier", "critical=/proc/version"))
+}
+
+func TestLoaderNeedsRoot(t *testing.T) {
+	cmd := exec.Command("scx_temper")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	refused(t, exit.NotRoot, "root", cmd)
+}
+
+// without is scx_temper where an empty file system hides a part of /sys.
+func without(path string) *exec.Cmd {
+	return exec.Command("unshare", "-m", "sh", "-c", "mount -t tmpfs none "+path+" && exec scx_temper")
+}
+
+func TestKernelWithoutWhatItTakesIsRefused(t *testing.T) {
+	refused(t, exit.NoSchedExt, "no sched_ext", without("/sys/kernel"))
+	refused(t, exit.BadBTF, "no type data", without("/sys/kernel/btf"))
+	refused(t, exit.NoCgroup, "no cgroup v2", without("/sys/fs/cgroup"))
+}
+
+func TestAnotherSchedulerIsLeftAlone(t *testing.T) {
+	attach(t)
+	refused(t, exit.OtherScheduler, "temper is attached", exec.Command("scx_temper", "--no-pin"))
+	refused(t, exit.OtherScheduler, "temper is attached", exec.Command("scx_temper", "--pin", "/sys/fs/bpf/elsewhere"))
+	// One whose loader is alive is in somebody's charge: its pins must stay.
+	refused(t, exit.OtherScheduler, "has attached the scheduler", exec.Command("scx_temper", "--system-share", "30"))
+	if s, err := enforce.ReadPinned(root.Pins()); err != nil || s.Info.SystemSharePct != 20 {
+		t.Errorf("%v: %+v", err, s)
+	}
+}
+
+func TestLimits(t *testing.T) {
+	makeCgroup(t, "/limited/inner")
+	if _, err := cgroup.EnableCPU(root, "/limited/inner"); err != nil {
+		t.Fatal(err)
+	}
+	write(t, root.Cgroup("/limited/inner/cpu.max"), "50000 100000")
+	refused(t, exit.LimitsPresent, "/limited/inner/cpu.max", exec.Command("scx_temper"))
+
+	l := attach(t, "--ignore-limits")
+	if s, err := enforce.ReadPinned(root.Pins()); err != nil || s.Info.LimitsIgnored != 1 {
+		t.Errorf("%v: %+v", err, s)
+	}
+	if said := read(t, l.stderr); !strings.Contains(said, "/limited/inner/cpu.max") || !strings.Contains(said, "NOT enforced") {
+		t.Errorf("said %q", said)
+	}
+	l.leave(t, syscall.SIGTERM)
+
+	write(t, root.Cgroup("/limited/inner/cpu.max"), "max")
+	attach(t)
+}

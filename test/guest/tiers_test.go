@@ -1,0 +1,189 @@
+//go:build guest
+
+package guest
+
+import (
+	"os/exec"
+	"runtime"
+	"testing"
+	"time"
+
+	"temper.dev/temper/internal/cgroup"
+	"temper.dev/temper/internal/enforce"
+	"temper.dev/temper/internal/tier"
+)
+
+// These tests run on the deterministic machine: what a host does beside would count as CPU time of the
+// task that it interrupts.
+
+// second of CPU time a CPU: long enough for parole, which is due each 100 ms, to show and not to count.
+func second() time.Duration { return time.Duration(runtime.NumCPU()) * time.Second }
+
+// What parole may take of the node here.
+const (
+	mostBackground = 0.005
+	mostStandard   = 0.10
+)
+
+func TestTimedTiersAreStrict(t *testing.T) {
+	attachTiers(t)
+	n := runtime.NumCPU()
+	background, standard := spin(t, "/background", n), spin(t, "/standard", n)
+
+	if got := used(t, second(), standard, background); got[1] > mostBackground {
+		t.Errorf("background has %.3f beside standard", got[1])
+	}
+	critical := spin(t, "/critical", n)
+	got := used(t, second(), critical, standard, background)
+	if got[1] > mostStandard || got[1] < 0.005 || got[2] > mostBackground {
+		t.Errorf("critical, standard, background have %.3f", got)
+	}
+	for _, s := range append(critical, standard...) {
+		s.end()
+	}
+	background[0].pin(t, 0)
+	if got := used(t, second(), background[:1], background[1:]); got[0] < 0.8/float64(n) {
+		t.Errorf("of an idle node background has %.3f", got)
+	}
+	stats := snapshot(t).Stats
+	if stats.GapKicks == 0 || stats.Tier[tier.Background].Preempted == 0 || stats.Tier[tier.Background].Parole == 0 {
+		t.Errorf("its counters do not show it: %+v", stats)
+	}
+}
+
+func TestTimedUnmappedCgroupsHaveTheirDefaults(t *testing.T) {
+	attachTiers(t)
+	controlledCgroup(t, "/system.slice/some.service")
+	n := runtime.NumCPU()
+	standard, background := spin(t, "/standard", n), spin(t, "/background", n)
+	if got := used(t, second(), standard, background); got[1] > mostBackground {
+		t.Errorf("what nobody mapped is not standard: it has %.3f, background %.3f", got[0], got[1])
+	}
+	system := spin(t, "/system.slice/some.service", n)
+	if got := used(t, second(), system, standard); got[1] > mostStandard {
+		t.Errorf("system.slice is not system: it has %.3f, standard %.3f", got[0], got[1])
+	}
+	// Its guaranteed share is a fifth of the node; beyond it, it shares with critical.
+	critical := spin(t, "/critical", n)
+	if got := used(t, second(), system, critical); got[0] < 0.18 || got[0] > 0.65 {
+		t.Errorf("system.slice has %.3f beside critical %.3f", got[0], got[1])
+	}
+	for _, s := range system {
+		s.end()
+	}
+	if over := snapshot(t).Stats.SystemOver; over == 0 {
+		t.Error("nobody counted that system.slice went beyond its share")
+	}
+}
+
+func TestTimedTiersAreInherited(t *testing.T) {
+	attachTiers(t)
+	n := runtime.NumCPU()
+	critical := spin(t, "/critical", n)
+	controlledCgroup(t, "/background/b/c/d")
+	nested := spin(t, "/background/b/c/d", n)
+	if got := used(t, second(), critical, nested); got[1] > mostBackground {
+		t.Errorf("a cgroup within background has %.3f", got[1])
+	}
+	// Without the controller the kernel schedules the nearest ancestor that has it.
+	makeCgroup(t, "/background/bare/inner")
+	bare := spin(t, "/background/bare/inner", n)
+	if got := used(t, second(), critical, bare); got[1] > mostBackground {
+		t.Errorf("a cgroup within background, without the cpu controller, has %.3f", got[1])
+	}
+}
+
+func TestTimedMapChangeMovesACgroup(t *testing.T) {
+	attachTiers(t)
+	n := runtime.NumCPU()
+	controlledCgroup(t, "/background/inner")
+	critical, inner := spin(t, "/critical", n), spin(t, "/background/inner", n)
+	id, err := cgroup.ID(root, "/background/inner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tiers, err := enforce.OpenTierMap(root.Pins())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tiers.Close()
+	change := func(what string, change func() error) {
+		t.Helper()
+		if err := change(); err != nil {
+			t.Fatal(what, err)
+		}
+		if err := tiers.Publish(); err != nil {
+			t.Fatal(what, err)
+		}
+	}
+	expect := func(what string, least, most float64) {
+		t.Helper()
+		if got := used(t, second(), critical, inner); got[1] < least || got[1] > most {
+			t.Errorf("%s: it has %.3f", what, got[1])
+		}
+	}
+	expect("inherited background", 0, mostBackground)
+	change("map", func() error { return tiers.Set(id, tier.Critical) })
+	expect("mapped to critical", 0.4, 0.6)
+	change("map again", func() error { return tiers.Set(id, tier.Standard) })
+	expect("mapped to standard", 0.005, mostStandard)
+	change("unmap", func() error { return tiers.Delete(id) })
+	expect("unmapped", 0, mostBackground)
+}
+
+func TestTimedMovedTaskChangesItsTier(t *testing.T) {
+	attachTiers(t)
+	n := runtime.NumCPU()
+	critical, moved := spin(t, "/critical", n), spin(t, "/background", n)
+	for _, to := range []struct {
+		cg          string
+		least, most float64
+	}{
+		{"/critical", 0.4, 0.6}, {"/background", 0, mostBackground}, {"/standard", 0.005, mostStandard}, {"/critical", 0.4, 0.6},
+	} {
+		for _, s := range moved {
+			s.moveTo(t, to.cg)
+		}
+		if got := used(t, second(), critical, moved); got[1] < to.least || got[1] > to.most {
+			t.Errorf("in %s it has %.3f", to.cg, got[1])
+		}
+	}
+}
+
+// Cgroups come and go by the hundred under full load, each with a process, and the last of them are
+// in the right tier: slots are given back, and ids that return are not taken for the old ones.
+func TestTimedCgroupsComeAndGo(t *testing.T) {
+	attachTiers(t)
+	seq := kernel(t).EnableSeq
+	n := runtime.NumCPU()
+	controlledCgroup(t, "/critical/first")
+	critical := spin(t, "/critical/first", n)
+	const script = `cd /sys/fs/cgroup/critical
+		for i in $(seq 100); do mkdir c$i && sh -c "echo 0 >c$i/cgroup.procs" & done; wait
+		for i in $(seq 100); do rmdir c$i; done`
+	for round := range 4 {
+		if out, err := exec.Command("sh", "-c", script).CombinedOutput(); err != nil || len(out) > 0 {
+			t.Fatalf("round %d: %v: %s", round, err, out)
+		}
+	}
+	for _, cg := range []string{"/critical/last", "/background/last"} {
+		controlledCgroup(t, cg)
+	}
+	same, lower := spin(t, "/critical/last", n), spin(t, "/background/last", n)
+	if got := used(t, second(), critical, same, lower); got[1] < 0.1 || got[2] > mostBackground {
+		t.Errorf("critical, critical/last, background/last have %.3f", got)
+	}
+	if s := kernel(t); !s.IsTemper() || s.EnableSeq != seq {
+		t.Errorf("%+v, enable_seq was %d", s, seq)
+	}
+}
+
+// snapshot is what the scheduler's maps say.
+func snapshot(t *testing.T) *enforce.Snapshot {
+	t.Helper()
+	s, err := enforce.ReadPinned(root.Pins())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}

@@ -1,0 +1,178 @@
+//go:build guest
+
+package guest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"temper.dev/temper/internal/cgroup"
+)
+
+// spinner is a process that computes without an end, on all CPUs but where pinned to one.
+type spinner struct {
+	cmd *exec.Cmd
+	pid int
+}
+
+// spin starts n spinners in a cgroup. They end with the test, unless it has ended them.
+func spin(t *testing.T, cg string, n int) []*spinner {
+	t.Helper()
+	var list []*spinner
+	for range n {
+		s := &spinner{cmd: exec.Command("spin", "0", strconv.Itoa(runtime.NumCPU()))}
+		s.cmd.Env = []string{"LADDER_DIR=" + os.TempDir()} // where it counts its work; nobody here looks
+		s.cmd.Stderr = os.Stderr
+		if err := s.cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(s.end)
+		s.pid = s.cmd.Process.Pid
+		list = append(list, s)
+	}
+	// They start in this process's tier: in a low one they might not get that far.
+	for _, s := range list {
+		s.awaitProgram(t)
+		s.moveTo(t, cg)
+	}
+	return list
+}
+
+// awaitProgram returns once the program has its affinity, which is the last thing that it sets up.
+func (s *spinner) awaitProgram(t *testing.T) {
+	t.Helper()
+	eventually(t, "the spinner spins", func() bool {
+		if s.state(t) == "Z" {
+			t.Fatal("the spinner has ended")
+		}
+		return s.cpuTime(t) > 20*time.Millisecond
+	})
+}
+
+// state is the kernel's letter: R, S, T, Z, ...
+func (s *spinner) state(t *testing.T) string {
+	t.Helper()
+	return strings.Fields(read(t, fmt.Sprintf("/proc/%d/stat", s.pid)))[2]
+}
+
+// end ends the process. It leaves its tier first: that a low tier does not keep a task from dying has
+// a test of its own, and must not hang the others.
+func (s *spinner) end() {
+	if s.cmd.ProcessState == nil {
+		_ = os.WriteFile(root.Cgroup("/cgroup.procs"), []byte(strconv.Itoa(s.pid)), 0)
+		_ = s.cmd.Process.Kill()
+		_ = s.cmd.Wait()
+	}
+}
+
+func (s *spinner) pin(t *testing.T, cpu int) {
+	t.Helper()
+	var set unix.CPUSet
+	set.Set(cpu)
+	if err := unix.SchedSetaffinity(s.pid, &set); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *spinner) nice(t *testing.T, nice int) {
+	t.Helper()
+	if err := unix.Setpriority(unix.PRIO_PROCESS, s.pid, nice); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *spinner) moveTo(t *testing.T, cg string) {
+	t.Helper()
+	write(t, root.Cgroup(cg+"/cgroup.procs"), strconv.Itoa(s.pid))
+}
+
+// cpuTime is the process's CPU clock, read through its id: exact to the nanosecond, where a cgroup's
+// cpu.stat lacks what has run since the last tick.
+func (s *spinner) cpuTime(t *testing.T) time.Duration {
+	t.Helper()
+	const schedClock = 2
+	var now unix.Timespec
+	if err := unix.ClockGettime(int32(^s.pid<<3|schedClock), &now); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(now.Nano())
+}
+
+// runs is how often the process has been given a CPU.
+func (s *spinner) runs(t *testing.T) int {
+	t.Helper()
+	fields := strings.Fields(read(t, fmt.Sprintf("/proc/%d/schedstat", s.pid)))
+	n, err := strconv.Atoi(fields[2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// used lets the spinners run until together they have had d of CPU time, and returns the share of
+// each group. It counts CPU time, not the clock: the emulator's host has other things to do.
+func used(t *testing.T, d time.Duration, groups ...[]*spinner) []float64 {
+	t.Helper()
+	sample := func() (total time.Duration, each []time.Duration) {
+		for _, g := range groups {
+			var sum time.Duration
+			for _, s := range g {
+				sum += s.cpuTime(t)
+			}
+			total += sum
+			each = append(each, sum)
+		}
+		return total, each
+	}
+	before, first := sample()
+	var total time.Duration
+	var last []time.Duration
+	eventually(t, "the spinners have run", func() bool { total, last = sample(); return total-before >= d })
+	shares := make([]float64, len(groups))
+	for i := range groups {
+		shares[i] = float64(last[i]-first[i]) / float64(total-before)
+	}
+	return shares
+}
+
+// controlledCgroup makes a cgroup for the time of the test, with the cpu controller on down to it.
+func controlledCgroup(t *testing.T, cg string) {
+	t.Helper()
+	makeCgroup(t, cg)
+	if _, err := cgroup.EnableCPU(root, cg); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// joinSystem moves this process into a cgroup of system.slice, so that it can watch a node that is
+// full of critical work. Nobody maps system.slice: it is the scheduler's own default that helps here.
+func joinSystem(t *testing.T) {
+	t.Helper()
+	const self = "/system.slice/test"
+	controlledCgroup(t, self)
+	write(t, root.Cgroup(self+"/cgroup.procs"), "0")
+	t.Cleanup(func() { write(t, root.Cgroup("/cgroup.procs"), "0") })
+}
+
+// tierFlags map /critical and /background.
+func tierFlags() []string {
+	return []string{"--tier", "critical=" + root.Cgroup("/critical"), "--tier", "background=" + root.Cgroup("/background")}
+}
+
+// attachTiers attaches the scheduler with cgroups /critical, /standard and /background in their tiers.
+func attachTiers(t *testing.T, args ...string) *loader {
+	t.Helper()
+	joinSystem(t)
+	for _, cg := range []string{"/critical", "/standard", "/background"} {
+		controlledCgroup(t, cg)
+	}
+	return attach(t, append(tierFlags(), args...)...)
+}
