@@ -1,0 +1,71 @@
+#!/bin/bash
+# Measure all records that Temper's claims stand on, and write what they show.
+#
+#   scripts/records.sh FOLDER [SCALE]
+#
+# Can be interrupted and run again: what is recorded for the same plan, kernel, guest and scheduler is
+# skipped. SCALE shortens the windows (0.1: a tenth), to try the way, not to measure.
+set -euo pipefail
+
+if [ $# -lt 1 ]; then
+	echo "usage: scripts/records.sh FOLDER [SCALE]" >&2
+	exit 2
+fi
+readonly out=$1 scale=${2:-1} temper=$(dirname "$0")/../bin/temper
+readonly jobs=${JOBS:-2}
+
+# An A/A study needs one arm twice. No scheduler is in its guest, so it outlives changes to it.
+readonly stock=cpuidle,cpuidle,eevdf-full all=eevdf,eevdf-full,cpuidle,temper
+# Guest seconds of a window: ten requests or more beyond the p99 of each.
+readonly chain=20 memcached=6 warm_up=6
+
+# What to measure: host minutes on one CPU, about; folder; seeds; window; the study's arguments.
+plans() {
+	echo "33 ladders 1-3 $chain chain --cpus 2 --arms $all"
+	for load in 0.2 0.5 0.8; do
+		echo "28 ladders 1-3 $memcached memcached --cpus 2 --load $load --arms $all"
+	done
+	echo "80 aa 1-10 $chain chain --cpus 2 --arms $stock"
+	echo "70 aa 1-10 $memcached memcached --cpus 2 --load 0.5 --arms $stock"
+	echo "75 ladders 1-3 $chain chain --cpus 4 --arms $all"
+	for load in 0.2 0.5 0.8; do
+		echo "55 ladders 1-3 $memcached memcached --cpus 4 --load $load --arms $all"
+	done
+}
+
+clock() { printf '%d:%02d h' $(($1 / 3600)) $(($1 % 3600 / 60)); }
+
+scaled() { awk "BEGIN { print $1 * $scale }"; }
+
+total=0 count=0
+while read -r cost _; do
+	total=$((total + cost)) count=$((count + 1))
+done < <(plans)
+
+n=0 measured=0 spent=0 # CPU minutes as estimated, real seconds as they were
+left=$total
+while read -r cost folder seeds window study; do
+	n=$((n + 1))
+	if [ "$measured" -gt 0 ]; then
+		time_left=$((left * spent / measured))
+	else
+		time_left=$(awk "BEGIN { print int($left * 60 * $scale / $jobs) }")
+	fi
+	echo "plan $n of $count · about $(clock "$time_left") left · $study, seeds $seeds" >&2
+	began=$SECONDS
+	# shellcheck disable=SC2086 # a list of words
+	"$temper" lab study $study --seeds "$seeds" --seconds "$(scaled "$window")" --warm-up "$(scaled "$warm_up")" --jobs "$jobs" --out "$out/$folder" </dev/null
+	took=$((SECONDS - began))
+	# A plan that was recorded earlier takes a blink, and says nothing about speed.
+	if [ "$took" -gt 5 ]; then
+		measured=$((measured + cost)) spent=$((spent + took))
+	fi
+	left=$((left - cost))
+done < <(plans)
+
+aa=$(printf '%s,' "$out"/aa/*.json)
+# Renamed when complete, so that an interrupted report is not taken for one.
+trap 'rm -f "$out/.bars.txt"' EXIT
+"$temper" bench report "$out"/ladders/*.json --bars --aa "${aa%,}" --html "$out/report.html" >"$out/.bars.txt"
+mv "$out/.bars.txt" "$out/bars.txt"
+tail -n 1 "$out/bars.txt"
