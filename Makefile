@@ -12,8 +12,9 @@ CFLAGS_GUEST := -O2 -Wall -Wextra -Werror -D_GNU_SOURCE -static -pthread
 GUEST_LOAD := chain mcload preempt quantum spin
 
 include packaging/install.mk
+include docs/docs.mk
 
-.PHONY: demo records help deps build temper sched guest test lint clean
+.PHONY: demo records help deps build temper sched guest test test-unit test-guest test-timed test-lab lint clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,8 +45,27 @@ demo: deps build ## what Temper does to two services, in about ten minutes; repo
 records: build ## measure all that the claims stand on; takes hours, can be interrupted and run again
 	@scripts/records.sh records
 
-test: deps build ## every test
+test: deps build test-unit test-guest test-lab ## the tests that CI runs
+
+test-unit: ## the tests that need no guest
 	$(GO) test ./...
+
+# Tests named TestTimed... measure time, and want the deterministic machine: test-timed.
+test-guest: build ## scheduler, loader and agent in a real kernel, in an emulated machine
+	$(GO) test -c -tags guest -o build/guest.test ./test/guest
+	timeout 1500 bin/temper lab exec --timeout 1400s --cpus 2 --file /guest.test=build/guest.test -- \
+		/guest.test -test.v -test.skip '^Test(Timed|Interrupted)'
+
+test-timed: build ## the tests of figures, on the deterministic machine; takes long
+	$(GO) test -c -tags guest -o build/guest.test ./test/guest
+	timeout 7200 bin/temper lab exec --timeout 7000s --cpus 3 --deterministic --file /guest.test=build/guest.test -- \
+		/guest.test -test.v -test.run '^Test(Timed|Interrupted)'
+
+# The same seed twice gives the same record, to the last digit.
+test-lab: build ## the lab is deterministic
+	bin/temper lab ladder chain --arms temper --steps 0,2 --seconds 1 --warm-up 0.5 --json build/lab-1.json >/dev/null
+	bin/temper lab ladder chain --arms temper --steps 0,2 --seconds 1 --warm-up 0.5 --json build/lab-2.json >/dev/null
+	bin/temper bench compare build/lab-1.json build/lab-2.json
 
 lint: ## formatting and vet
 	@unformatted=$$(gofmt -l cmd internal lab); \
