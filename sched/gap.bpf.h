@@ -16,8 +16,9 @@
  * open[]; whoever cleared it kicks, so that two arrivals never interrupt one CPU.
  * The kernel puts the task into its queue only after enqueue() has returned: an exit
  * check may see a task announced that it cannot take yet. It then interrupts itself
- * and looks again (queued[] exceeds what the queue holds only for that moment, and
- * while a task is on its way to its CPU).
+ * and looks again: queued[], without those in_transit[] to a CPU that has taken them, exceeds
+ * what the queue holds only for that moment. (For a task in transit it must not: it would
+ * take its run queue's lock again and again, for which that CPU waits.)
  *
  * An idle CPU is claimed in the same way: IDLE stands below all tiers. A CPU that finds
  * nothing to do sets its bit in dispatch() and then looks for arrivals that it missed.
@@ -34,7 +35,8 @@ enum { IDLE = NR_TIERS };
 
 static u64 open[NR_TIERS + 1][MASK_WORDS]; /* CPUs that run this tier, or are IDLE, and may be claimed */
 static u64 arrivals[NR_TIERS];		   /* tasks ever announced */
-static u32 queued[NR_TIERS];		   /* tasks announced and not yet running, in the shared queue */
+static u32 queued[NR_TIERS];		   /* tasks announced for the shared queue and not yet running */
+static u32 in_transit[NR_TIERS];	   /* those of them that a CPU is taking; partner: missed_arrival() */
 
 enum { PINNED_QUEUES = 0x1000 };
 
@@ -76,6 +78,22 @@ static void withdraw(struct task_state *t)
 	else if (t->queued == QUEUED_PINNED)
 		__sync_fetch_and_add(&cpu_state(t->queued_cpu)->pinned[tier], -1);
 	t->queued = NOT_QUEUED;
+}
+
+static __always_inline void begin_transit(struct cpu_state *c, u32 tier)
+{
+	c->taking = tier + 1;
+	__sync_fetch_and_add(&in_transit[tier], 1);
+}
+
+/* What this CPU took runs, or is gone: in any case it is choosing anew. */
+static __always_inline void end_transit(struct cpu_state *c)
+{
+	u32 tier = c->taking - 1;
+
+	c->taking = 0;
+	if (tier < NR_TIERS)
+		__sync_fetch_and_add(&in_transit[tier], -1);
 }
 
 static __always_inline void open_cpu(u32 tier, s32 cpu)
@@ -170,7 +188,7 @@ static __noinline bool missed_arrival(u32 tier, s32 cpu)
 	for (u32 higher = 0; higher < NR_TIERS; higher++) {
 		if (higher >= tier)
 			break;
-		u32 shared = *(volatile u32 *)&queued[higher];
+		u32 shared = *(volatile u32 *)&queued[higher] - *(volatile u32 *)&in_transit[higher];
 		u32 pinned = *(volatile u32 *)&c->pinned[higher];
 
 		if (!shared && !pinned)

@@ -75,16 +75,14 @@ static bool begin_handoff(struct task_state *t, u32 tier)
 	return true;
 }
 
-static __always_inline void end_handoff(struct cpu_state *c, u32 cpu)
+/*
+ * The waker's CPU looks for a task now. The timer is left to expire with nothing to do, or
+ * to be put off by the next hand-over: to cancel it would drop its callback, and wait
+ * for one that runs, here under the run queue's lock.
+ */
+static __always_inline void end_handoff(struct cpu_state *c)
 {
-	struct handoff_timer *slot;
-
-	if (!c->handoff_tier)
-		return;
 	c->handoff_tier = 0;
-	slot = bpf_map_lookup_elem(&handoffs, &cpu);
-	if (slot)
-		bpf_timer_cancel(&slot->timer);
 }
 
 /* A task that was woken for a hand-over runs: on its waker's CPU, that is how long one takes. */

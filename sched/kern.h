@@ -134,6 +134,7 @@ struct sched_ext_ops {
 /* Enums by their kernel names; the values are only what 6.18 has. */
 enum scx_public_consts { SCX_SLICE_DFL = 20000000 };
 enum scx_dsq_id_flags { SCX_DSQ_LOCAL = 0x8000000000000002ULL };
+enum scx_dsq_iter_flags { SCX_DSQ_ITER_REV = 1 << 16 };
 enum scx_kick_flags { SCX_KICK_IDLE = 1, SCX_KICK_PREEMPT = 2 };
 enum scx_enq_flags { SCX_ENQ_PREEMPT = 1ULL << 32 };
 enum scx_ent_flags { SCX_TASK_QUEUED = 1 };
@@ -146,6 +147,7 @@ enum scx_ops_flags { SCX_OPS_ENQ_EXITING = 1 << 2, SCX_OPS_ENQ_MIGRATION_DISABLE
 
 #define KERNEL_VALUE(type, name) bpf_core_enum_value(enum type, name)
 #define DSQ_LOCAL KERNEL_VALUE(scx_dsq_id_flags, SCX_DSQ_LOCAL)
+#define DSQ_ITER_REV KERNEL_VALUE(scx_dsq_iter_flags, SCX_DSQ_ITER_REV)
 #define KICK_IDLE KERNEL_VALUE(scx_kick_flags, SCX_KICK_IDLE)
 #define KICK_PREEMPT KERNEL_VALUE(scx_kick_flags, SCX_KICK_PREEMPT)
 #define ENQ_PREEMPT KERNEL_VALUE(scx_enq_flags, SCX_ENQ_PREEMPT)
@@ -156,6 +158,8 @@ s32 scx_bpf_create_dsq(u64 dsq_id, s32 node) __ksym;
 void scx_bpf_dsq_insert(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags) __ksym;
 void scx_bpf_dsq_insert_vtime(struct task_struct *p, u64 dsq_id, u64 slice, u64 vtime, u64 enq_flags) __ksym;
 bool scx_bpf_dsq_move_to_local(u64 dsq_id) __ksym;
+void scx_bpf_dsq_move_set_vtime(struct bpf_iter_scx_dsq *it, u64 vtime) __ksym;
+bool scx_bpf_dsq_move_vtime(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 dsq_id, u64 enq_flags) __ksym;
 s32 scx_bpf_dsq_nr_queued(u64 dsq_id) __ksym;
 int bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *it, u64 dsq_id, u64 flags) __ksym;
 struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *it) __ksym;

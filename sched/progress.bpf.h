@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Nothing starves.
+ * Nothing starves behind a higher tier.
  *
  * Problem: tiers are strict, and the kernel ejects a scheduler that leaves any
  * runnable task waiting for 30 s. What the kernel itself has to do must not wait at all.
@@ -9,28 +9,33 @@
  * and those that may not migrate just now. They queue as `system`, beyond its share.
  * For the rest there is parole: each CPU remembers when it last ran a tier; when a
  * task of it has been queued for longer than the tier's period, the next dispatch
- * takes one out of order. Standard gets a slice each 50 ms. Background gets PAROLE_TURN,
- * ended by a timer, each 250 ms or, with more than 64 of them queued, more often, so that
- * each has its turn within 16 s. It works CPU by CPU, and so for tasks that only one CPU can
- * run. The turn has to be real: a task that is interrupted as it starts is switched in and
- * out within schedule(), and would never get on with a lock that it holds or a signal that
- * is to kill it.
+ * takes one out of order, for a turn. The period shrinks with the number that waits, so that
+ * all of them have had a turn in ROUND; so does the turn, down to LEAST_TURN. It works CPU
+ * by CPU, and so for tasks that only one CPU can run. The turn has to be real, and is ended by a
+ * timer: a task that is interrupted as it starts is switched in and out within schedule(), and
+ * would never get on with a lock that it holds or a signal that is to kill it.
  *
  * A task that has been asked to die, stop or freeze is a duty from its next turn on. A child
  * of vfork() runs in its parent's tier, if that is higher, until it has called exec: the
  * parent waits for it.
  *
- * Limits: 0.1 % of a CPU for up to 64 background tasks; in proportion beyond.
+ * Limits: of a CPU, 6 % go to standard and 0.1 % to background, for up to 160 and 32 waiting
+ * tasks a CPU; in proportion beyond. Who waits in a tier for how long is age.bpf.h's business.
  */
 #ifndef TEMPER_PROGRESS_BPF_H
 #define TEMPER_PROGRESS_BPF_H
 
-#include "gap.bpf.h"
+#include "age.bpf.h"
 
-#define STANDARD_PERIOD (50 * MSEC)
-#define BACKGROUND_PERIOD (250 * MSEC)
-#define BACKGROUND_TURN (16000 * MSEC)
-#define PAROLE_TURN (MSEC / 4)
+#define LEAST_TURN (MSEC / 4)
+
+/* For tiers that another can keep from running: a turn of so long each so often. */
+static const struct {
+	u64 period, turn;
+} parole[NR_TIERS] = {
+	[TIER_STANDARD] = { 50 * MSEC, 3 * MSEC },
+	[TIER_BACKGROUND] = { 250 * MSEC, LEAST_TURN },
+};
 
 struct parole_timer {
 	struct bpf_timer timer;
@@ -84,25 +89,33 @@ static u32 tier_of(struct task_struct *p, struct task_state *t, u64 now)
 	return tier == TIER_SYSTEM ? tier_within_budget(now) : tier;
 }
 
+/* How often this CPU serves a tier of which `waiting` tasks are queued for it, at the least. */
 static __always_inline u64 parole_period(u32 tier, u32 waiting)
 {
-	if (tier == TIER_STANDARD)
-		return STANDARD_PERIOD;
-	u64 turn = BACKGROUND_TURN / waiting;
+	/* Together the CPUs are fast enough, unless the tasks are bound to a few of them. */
+	u64 period = ROUND * (is_late(tier) ? 1 : config.nr_cpus) / waiting;
 
-	return turn < BACKGROUND_PERIOD ? turn : BACKGROUND_PERIOD;
+	return period < parole[tier].period ? period : parole[tier].period;
 }
 
-/* The tier that this CPU must serve now, out of order; NR_TIERS: none. */
-static u32 overdue_tier(struct cpu_state *c, u64 now)
+/* The tier that this CPU must serve now, out of order, for *turn ns; NR_TIERS: none. */
+static u32 overdue_tier(struct cpu_state *c, u64 now, u64 *turn)
 {
 	for (u32 tier = TIER_STANDARD; tier < NR_TIERS; tier++) {
 		u32 waiting = queued[tier] + c->pinned[tier];
 
-		if (!waiting)
+		if (!waiting) {
 			c->served_at[tier] = now;
-		else if (now - c->served_at[tier] > parole_period(tier, waiting))
+			continue;
+		}
+		u64 period = parole_period(tier, waiting);
+
+		if (now - c->served_at[tier] > period) {
+			u64 due = parole[tier].turn * period / parole[tier].period;
+
+			*turn = due > LEAST_TURN ? due : LEAST_TURN;
 			return tier;
+		}
 	}
 	return NR_TIERS;
 }
@@ -114,12 +127,12 @@ static int end_parole(void *map, u32 *cpu, struct parole_timer *slot)
 	return 0;
 }
 
-/* Background that was let in out of order runs here: until when? */
-static void limit_parole(u32 cpu)
+/* A task that was let in out of order begins to run here: for how long? */
+static void limit_parole(u32 cpu, u64 turn)
 {
 	struct parole_timer *slot = bpf_map_lookup_elem(&paroles, &cpu);
 
-	if (!slot || bpf_timer_start(&slot->timer, PAROLE_TURN, BPF_F_TIMER_CPU_PIN))
+	if (!slot || bpf_timer_start(&slot->timer, turn, BPF_F_TIMER_CPU_PIN))
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 }
 

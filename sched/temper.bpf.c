@@ -7,7 +7,7 @@
  * that CPU can run. A task that finds a CPU idle is placed on it at once. Otherwise it
  * is queued, and a CPU that runs a lower tier is interrupted (gap.bpf.h). A CPU that
  * has to choose takes the highest tier that has a task for it, but for what is overdue
- * (progress.bpf.h). Background is never left in a CPU's local queue: whatever stops
+ * (progress.bpf.h, age.bpf.h). Background is never left in a CPU's local queue: whatever stops
  * running with time left is queued again, behind what is above it.
  *
  * The ops below stand in the order in which a task meets them.
@@ -20,6 +20,7 @@
 #include "share.bpf.h"
 #include "gap.bpf.h"
 #include "handoff.bpf.h"
+#include "age.bpf.h"
 #include "progress.bpf.h"
 #include "orphan.bpf.h"
 
@@ -171,6 +172,21 @@ static __noinline bool head_vtime(u64 queue, u64 *vtime)
 	return found;
 }
 
+/* Take the first task of the tier's shared queue that this CPU may run. */
+static __noinline bool take_shared(u32 tier, s32 cpu)
+{
+	struct cpu_state *c = cpu_state(cpu);
+
+	/* Without a look at the length, a failure would for a moment hide a task that is just being queued. */
+	if (tier >= NR_TIERS || !scx_bpf_dsq_nr_queued(shared_queue(tier)))
+		return false;
+	begin_transit(c, tier);
+	if (scx_bpf_dsq_move_to_local(shared_queue(tier)))
+		return true;
+	end_transit(c);
+	return false;
+}
+
 /* Take a task of a tier, from this CPU's queue or the shared one, whichever is due first. */
 static __noinline bool take(u32 tier, s32 cpu)
 {
@@ -182,8 +198,8 @@ static __noinline bool take(u32 tier, s32 cpu)
 	has_mine = cpu_state(cpu)->pinned[tier];
 	has_shared = queued[tier];
 	if (has_mine && has_shared && head_vtime(mine, &a) && head_vtime(shared, &b) && (s64)(b - a) < 0)
-		return scx_bpf_dsq_move_to_local(shared) || scx_bpf_dsq_move_to_local(mine);
-	return (has_mine && scx_bpf_dsq_move_to_local(mine)) || (has_shared && scx_bpf_dsq_move_to_local(shared));
+		return take_shared(tier, cpu) || scx_bpf_dsq_move_to_local(mine);
+	return (has_mine && scx_bpf_dsq_move_to_local(mine)) || (has_shared && take_shared(tier, cpu));
 }
 
 /* Is a task of this tier that this CPU may take due before virtual time `vtime`? */
@@ -218,10 +234,11 @@ void BPF_PROG(temper_dispatch, s32 cpu, struct task_struct *prev)
 {
 	struct task_state *t = prev && (prev->scx.flags & TASK_QUEUED) ? task_state(prev) : NULL;
 	struct cpu_state *c = cpu_state(cpu);
-	u64 now = scx_bpf_now();
+	u64 now = scx_bpf_now(), turn = 0;
 	u32 prev_tier = NR_TIERS, overdue;
 
-	end_handoff(c, cpu);
+	end_transit(c);
+	end_handoff(c);
 	if (t) {
 		charge(prev, t);
 		prev_tier = tier_of(prev, t, now);
@@ -229,9 +246,9 @@ void BPF_PROG(temper_dispatch, s32 cpu, struct task_struct *prev)
 		if (prev_tier != t->tier || !bpf_cpumask_test_cpu(cpu, prev->cpus_ptr))
 			prev_tier = NR_TIERS;
 	}
-	overdue = overdue_tier(c, now);
+	overdue = overdue_tier(c, now, &turn);
 	if (overdue < NR_TIERS && overdue != prev_tier && take(overdue, cpu)) {
-		c->parole_next = true;
+		c->parole_next = turn;
 		COUNT_TIER(overdue, parole);
 		return;
 	}
@@ -252,6 +269,7 @@ void BPF_PROG(temper_dispatch, s32 cpu, struct task_struct *prev)
 SEC("struct_ops/update_idle")
 void BPF_PROG(temper_update_idle, s32 cpu, bool idle)
 {
+	end_transit(cpu_state(cpu));
 	if (!idle)
 		shut_cpu(IDLE, cpu);
 }
@@ -264,6 +282,7 @@ void BPF_PROG(temper_running, struct task_struct *p)
 	struct task_state *t = task_state(p);
 	u64 now = scx_bpf_now();
 
+	end_transit(c);
 	if (!t)
 		return;
 	withdraw(t);
@@ -279,11 +298,13 @@ void BPF_PROG(temper_running, struct task_struct *p)
 	c->running = tier + 1;
 	c->claimed_at = 0;
 	c->served_at[tier] = now;
-	c->parole = c->parole_next;
-	c->parole_next = false;
-	if (c->parole) {
-		if (tier == TIER_BACKGROUND)
-			limit_parole(cpu);
+	u64 turn = c->parole_next;
+
+	c->parole = turn;
+	c->parole_next = 0;
+	if (turn) {
+		if (turn < slice_ns[tier])
+			limit_parole(cpu, turn);
 		return;
 	}
 	if (tier > TIER_CRITICAL)
@@ -413,7 +434,7 @@ s32 BPF_PROG(temper_init)
 				return err;
 		}
 	}
-	return prepare_handoffs() ?: prepare_paroles() ?: watch_heartbeat();
+	return prepare_handoffs() ?: prepare_paroles() ?: watch_age() ?: watch_heartbeat();
 }
 
 SEC("struct_ops/exit")

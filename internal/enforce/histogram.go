@@ -43,6 +43,7 @@ func (s *Stats) Add(other Stats) {
 		sum.PlacedIdle += t.PlacedIdle
 		sum.Preempted += t.Preempted
 		sum.Parole += t.Parole
+		sum.Aged += t.Aged
 		sum.MaxWaitNs = max(sum.MaxWaitNs, t.MaxWaitNs)
 		sum.Wait.Add(t.Wait)
 	}

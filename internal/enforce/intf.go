@@ -10,7 +10,7 @@ import "temper.dev/temper/internal/tier"
 const OpsName = "temper"
 
 // ABI is the layout of the maps that this code can read.
-const ABI = 1
+const ABI = 2
 
 // HistBuckets is the number of buckets of a Hist.
 const HistBuckets = 28
@@ -27,6 +27,7 @@ type TierStats struct {
 	PlacedIdle uint64
 	Preempted  uint64
 	Parole     uint64
+	Aged       uint64
 	MaxWaitNs  uint64
 	Wait       Hist
 }

@@ -49,7 +49,7 @@ func snapshot() (*enforce.Snapshot, error) {
 		one.Wait.Bucket[i], one.Wait.Bucket[i+8] = 97, 3
 		one.MaxWaitNs = uint64(i+1) * 1234567
 	}
-	perCPU.Tier[tier.Background].Preempted, perCPU.Tier[tier.Background].Parole = 7, 3
+	perCPU.Tier[tier.Background].Preempted, perCPU.Tier[tier.Background].Parole, perCPU.Tier[tier.Background].Aged = 7, 3, 2
 	s.Stats.Add(perCPU)
 	s.Stats.Add(perCPU)
 	return s, nil

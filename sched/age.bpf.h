@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Nothing starves behind others of its own tier.
+ *
+ * Problem: in a tier the order is by virtual time. A task of weight 1 beside one of weight
+ * 10000 is due 3 ms in 30 s, and less while its tier is on parole; by then the kernel has
+ * ejected the scheduler. A limit on how far ahead a virtual time may be does not help: it
+ * would have to suit the slowest that a tier may get, and break the shares of all others.
+ *
+ * Method: a timer looks through the queues each LOOK_PERIOD. A task that has waited for longer
+ * than its tier's patience goes to the front of its queue, to where it would be had it
+ * just woken up; what it owed is forgiven. So many at a time that all of a queue have had
+ * their turn in ROUND, those first that have waited for three quarters of the longest wait that
+ * the look before has seen, or more.
+ *
+ * Limits: a task gets a slice in each `patience`, be its share smaller. A look takes some
+ * 50 ns for each queued task, in a soft interrupt of one CPU.
+ */
+#ifndef TEMPER_AGE_BPF_H
+#define TEMPER_AGE_BPF_H
+
+#include "gap.bpf.h"
+
+#define LOOK_PERIOD (100 * MSEC)
+#define ROUND (8000 * MSEC)
+
+static const u64 patience[NR_TIERS] = { 1000 * MSEC, 1000 * MSEC, 1000 * MSEC, 5000 * MSEC };
+
+static u64 longest_wait[NR_TIERS]; /* in the shared queue, as of the last look */
+
+struct age_timer {
+	struct bpf_timer timer;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct age_timer);
+} age_timers SEC(".maps");
+
+/* Does anybody in the tier's shared queue wait for longer than the order of things explains? */
+static __always_inline bool is_late(u32 tier)
+{
+	return longest_wait[tier] > 2 * patience[tier];
+}
+
+/* One look at a queue: returns the longest wait seen, given that of the last look. */
+static __noinline u64 age_queue(u64 queue, u32 tier, u64 longest, u64 now)
+{
+	struct bpf_iter_scx_dsq it;
+	struct task_struct *p;
+	u64 long_enough, seen = 0;
+
+	if (tier >= NR_TIERS)
+		return 0;
+	u64 front = tier_clock[tier] - slice_ns[tier];
+	u64 may_move = 1 + scx_bpf_dsq_nr_queued(queue) * LOOK_PERIOD / ROUND;
+
+	long_enough = longest - longest / 4;
+	if (long_enough < patience[tier])
+		long_enough = patience[tier];
+	if (bpf_iter_scx_dsq_new(&it, queue, DSQ_ITER_REV) == 0) {
+		while ((p = bpf_iter_scx_dsq_next(&it))) {
+			struct task_state *t = task_state(p);
+			s64 waited = t ? now - t->runnable_at : 0;
+
+			if (waited > (s64)seen)
+				seen = waited;
+			if (!may_move || waited < (s64)long_enough || (s64)(p->scx.dsq_vtime - front) <= 0)
+				continue;
+			scx_bpf_dsq_move_set_vtime(&it, front);
+			if (scx_bpf_dsq_move_vtime(&it, p, queue, 0)) {
+				COUNT_TIER(tier, aged);
+				may_move--;
+			}
+		}
+	}
+	bpf_iter_scx_dsq_destroy(&it);
+	return seen;
+}
+
+static int look_for_aged(void *map, u32 *key, struct age_timer *slot)
+{
+	u64 now = scx_bpf_now();
+	u32 tier, cpu;
+
+	bpf_for(tier, 0, NR_TIERS) {
+		longest_wait[tier] = queued[tier] ? age_queue(shared_queue(tier), tier, longest_wait[tier], now) : 0;
+		bpf_for(cpu, 0, config.nr_cpus) {
+			struct cpu_state *c = cpu_state(cpu);
+
+			c->longest_wait[tier] =
+				c->pinned[tier] ? age_queue(pinned_queue(cpu, tier), tier, c->longest_wait[tier], now) : 0;
+		}
+	}
+	bpf_timer_start(&slot->timer, LOOK_PERIOD, 0);
+	return 0;
+}
+
+static s32 watch_age(void)
+{
+	struct age_timer *slot;
+	u32 zero = 0;
+
+	slot = bpf_map_lookup_elem(&age_timers, &zero);
+	if (!slot)
+		return -ENOMEM;
+	bpf_timer_init(&slot->timer, &age_timers, CLOCK_MONOTONIC);
+	bpf_timer_set_callback(&slot->timer, look_for_aged);
+	return bpf_timer_start(&slot->timer, LOOK_PERIOD, 0);
+}
+
+#endif
