@@ -45,7 +45,7 @@ demo: deps build ## what Temper does to two services, in about ten minutes; repo
 records: build ## measure all that the claims stand on; takes hours, can be interrupted and run again
 	@scripts/records.sh records
 
-test: deps build test-unit test-guest test-lab ## the tests that CI runs
+test: deps build test-unit test-guest test-timed test-lab ## the tests that CI runs
 
 test-unit: ## the tests that need no guest
 	$(GO) test ./...

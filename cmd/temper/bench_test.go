@@ -62,10 +62,10 @@ func TestBenchReport(t *testing.T) {
 		out     string // a part of it
 	}{
 		"table":            {[]string{good}, exit.OK, "", "temper (full)"},
-		"verdict":          {[]string{good}, exit.OK, "", "Temper passes all 9 checks of the bars."},
+		"verdict":          {[]string{good}, exit.OK, "", "Temper passes all 10 checks of the bars."},
 		"bars pass":        {[]string{good, "--check"}, exit.OK, "", "Bars for temper, chain, 2 CPUs"},
-		"bars fail":        {[]string{bad, "--check"}, exit.Failed, "2 of 9 checks of the bars fail", "FAIL at 1 of 2 steps"},
-		"failing, unasked": {[]string{bad}, exit.OK, "", "Temper fails 2 of 9 checks"},
+		"bars fail":        {[]string{bad, "--check"}, exit.Failed, "2 of 10 checks of the bars fail", "FAIL at 1 of 2 steps"},
+		"failing, unasked": {[]string{bad}, exit.OK, "", "Temper fails 2 of 10 checks"},
 		"study":            {[]string{"--aa", good + "," + bad}, exit.OK, "", "A/A study, chain, 2 CPUs"},
 		"nothing to check": {[]string{stock, "--check"}, exit.Usage, "no bar was checked; give a record with the arm temper", ""},
 		"no records":       {nil, exit.Usage, "no records; give a RECORD, or --aa RECORDS", ""},

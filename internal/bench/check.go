@@ -96,8 +96,20 @@ func (p *Pooled) reference(b Bar, c *Cell) (quantity, string) {
 		match, background, visit = oursOrStock, 0, 0
 	case OverMost:
 		match, keep = anyArm, larger
+	case OverKeepers:
+		match, keep = func(label string) bool { return p.keepsTail(p.Arm(label).Cell(background, visit)) }, larger
 	}
 	return p.pick(match, background, visit, b.Figure, keep), p.pickArm(match, background, visit, b.Figure, keep)
+}
+
+// keepsTail says whether a cell's p99 keeps the bar of its scenario for p99 over the floor.
+func (p *Pooled) keepsTail(c *Cell) bool {
+	for _, b := range Bars {
+		if b.Figure == P99 && b.Over == OverFloor && b.appliesTo(p.Conditions.Scenario) {
+			return b.holds(over(c.of(P99)(-1), p.Floor(P99)), b.limitFor(p))
+		}
+	}
+	return false
 }
 
 // compareStock notes what the best stock arms reach by the same measure.

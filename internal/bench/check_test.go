@@ -108,6 +108,22 @@ func TestBestStockIsChosenForEachFigure(t *testing.T) {
 	}
 }
 
+// An arm that gains work by giving the tail away sets no bar for one that keeps it.
+func TestWorkIsHeldAgainstArmsThatKeepTheTail(t *testing.T) {
+	r := benchtest.Plain("chain", 1, map[string][]bench.Step{
+		"eevdf":   ladder(func(_, l *bench.Step) { l.P99, l.BackgroundWork = 30, 2000 }),
+		"cpuidle": ladder(func(_, l *bench.Step) { l.P99, l.BackgroundWork = 12.5, 1000 }),
+		"temper":  ladder(func(_, l *bench.Step) { l.P99, l.BackgroundWork = 11, 960 }),
+	})
+	results := bench.Check([]*bench.Pooled{pool(t, r)}, nil)
+	if got := find(t, results, "work-keepers", 1); got.Pass || got.Against != "cpuidle" || math.Abs(got.Measured.Value-0.96) > 1e-9 {
+		t.Errorf("against %s: %v, pass %v", got.Against, got.Measured, got.Pass)
+	}
+	if got := find(t, results, "work-most", 1); got.Against != "eevdf" {
+		t.Errorf("the bar as given is held against %s", got.Against)
+	}
+}
+
 func TestWhatWasNotMeasuredFails(t *testing.T) {
 	invalid := func(_, l *bench.Step) { l.Valid, l.InvalidReason = false, "foreign load" }
 	for name, test := range map[string]struct {
@@ -130,7 +146,7 @@ func TestEveryArmOfTempersIsChecked(t *testing.T) {
 	for _, result := range bench.Check([]*bench.Pooled{pool(t, r)}, nil) {
 		arms[result.Arm]++
 	}
-	if arms["temper"] != 9 || arms["temper-full"] != 9 || len(arms) != 2 { // 3 bars at 2 steps, 2 at step 0, 1 at step 1
+	if arms["temper"] != 10 || arms["temper-full"] != 10 || len(arms) != 2 { // 3 bars at 2 steps, 2 at step 0, 2 at step 1
 		t.Errorf("checks by arm: %v", arms)
 	}
 }
@@ -143,11 +159,11 @@ func TestVerdict(t *testing.T) {
 	}{
 		"passes": {map[string][]bench.Step{
 			"cpuidle": ladder(func(_, l *bench.Step) { l.P99, l.BackgroundWork = 14, 800 }), "temper": good,
-		}, "chain, 2 CPUs: temper keeps p99 lowest under load (at most 1.00 times the floor; cpuidle 1.40), temper gets most background work (at least 1.00 of the most at every loaded step), and stock is not good enough at any loaded step; Temper passes all 9 checks of the bars."},
+		}, "chain, 2 CPUs: temper keeps p99 lowest under load (at most 1.00 times the floor; cpuidle 1.40), temper gets most background work (at least 1.00 of the most at every loaded step), and stock is not good enough at any loaded step; Temper passes all 10 checks of the bars."},
 		"stock is as good": {map[string][]bench.Step{"cpuidle": good, "temper": good},
-			"chain, 2 CPUs: cpuidle and temper keep p99 lowest under load (at most 1.00 times the floor), cpuidle and temper get most background work (at least 1.00 of the most at every loaded step), and stock is good enough: cpuidle at every loaded step; Temper passes all 9 checks of the bars."},
+			"chain, 2 CPUs: cpuidle and temper keep p99 lowest under load (at most 1.00 times the floor), cpuidle and temper get most background work (at least 1.00 of the most at every loaded step), and stock is good enough: cpuidle at every loaded step; Temper passes all 10 checks of the bars."},
 		"stock is better": {map[string][]bench.Step{"cpuidle": good, "temper": ladder(func(_, l *bench.Step) { l.P99 = 12 })},
-			"chain, 2 CPUs: cpuidle keeps p99 lowest under load (at most 1.00 times the floor; temper 1.20), cpuidle and temper get most background work (at least 1.00 of the most at every loaded step), and stock is good enough: cpuidle at every loaded step; Temper fails 1 of 9 checks of the bars: p99 at every step over the best stock arm at that step (temper, chain, 2 CPUs: 1.200 at 1 spinner, allowed 1.000)."},
+			"chain, 2 CPUs: cpuidle keeps p99 lowest under load (at most 1.00 times the floor; temper 1.20), cpuidle and temper get most background work (at least 1.00 of the most at every loaded step), and stock is good enough: cpuidle at every loaded step; Temper fails 1 of 10 checks of the bars: p99 at every step over the best stock arm at that step (temper, chain, 2 CPUs: 1.200 at 1 spinner, allowed 1.000)."},
 		"Temper did not run": {map[string][]bench.Step{"cpuidle": good},
 			"chain, 2 CPUs: cpuidle keeps p99 lowest under load (at most 1.00 times the floor), cpuidle gets most background work (at least 1.00 of the most at every loaded step), and stock is good enough: cpuidle at every loaded step; Temper did not run, so no bar was checked."},
 		"nothing valid": {map[string][]bench.Step{"cpuidle": ladder(func(a, _ *bench.Step) { a.Valid = false })},

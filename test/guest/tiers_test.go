@@ -118,6 +118,7 @@ func TestTimedMapChangeMovesACgroup(t *testing.T) {
 	}
 	expect := func(what string, least, most float64) {
 		t.Helper()
+		used(t, second()/10, critical, inner) // what is queued changes its tier at its next turn
 		if got := used(t, second(), critical, inner); got[1] < least || got[1] > most {
 			t.Errorf("%s: it has %.3f", what, got[1])
 		}
