@@ -134,12 +134,12 @@ struct claim {
 
 static __always_inline bool may_run_on(struct task_struct *p, s32 cpu)
 {
-	return !p || bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
+	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
 }
 
 /*
  * Entry, second half: claim the CPU that runs the lowest tier (IDLE is the lowest), from
- * `most` up to what is just below `tier`. Without a task (p is NULL), any such CPU.
+ * `most` up to what is just below `tier`, of those that the task may run on.
  */
 static __noinline s32 claim_lower(struct task_struct *p, u32 tier, u32 most, s32 near, struct claim *claim)
 {

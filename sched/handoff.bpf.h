@@ -11,7 +11,7 @@
  * off by three times the time that such hand-overs have lately taken, which the scheduler measures
  * itself. When the waker leaves its CPU in that time, its
  * CPU takes the task: dispatch() calls end_handoff(). When it does not, the timer claims a CPU
- * as enqueue() would have. Only one task at a time may wait for a waker; a second one
+ * as enqueue() would have, for the first queued task that can use one. Only one task at a time may wait for a waker; a second one
  * interrupts at once.
  *
  * Limits: a hand-over that does not come off delays the task by at most HANDOFF_MOST.
@@ -44,18 +44,29 @@ static __always_inline u64 handoff_patience(void)
 	return ns < HANDOFF_LEAST ? HANDOFF_LEAST : ns > HANDOFF_MOST ? HANDOFF_MOST : ns;
 }
 
+/* Claim a CPU for the first task in the tier's queue for which there is one. */
+static void claim_for_queued(u32 tier, s32 near)
+{
+	struct claim claim = { .cpu = -1 };
+	struct bpf_iter_scx_dsq it;
+	struct task_struct *p;
+
+	if (bpf_iter_scx_dsq_new(&it, shared_queue(tier), 0) == 0)
+		while (claim.cpu < 0 && (p = bpf_iter_scx_dsq_next(&it)))
+			claim_lower(p, tier, IDLE, near, &claim);
+	bpf_iter_scx_dsq_destroy(&it);
+	if (claim.cpu >= 0)
+		kick_claimed(&claim);
+}
+
 static int handoff_failed(void *map, u32 *key, struct handoff_timer *slot)
 {
 	struct cpu_state *c = cpu_state(*key);
-	struct claim claim = { .cpu = -1 };
 	u32 tier = c->handoff_tier - 1;
 
 	c->handoff_tier = 0;
-	if (tier >= NR_TIERS || !queued[tier])
-		return 0;
-	claim_lower(NULL, tier, IDLE, *key, &claim);
-	if (claim.cpu >= 0)
-		kick_claimed(&claim);
+	if (tier < NR_TIERS)
+		claim_for_queued(tier, *key);
 	return 0;
 }
 
