@@ -1,0 +1,45 @@
+package lab
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"temper.dev/temper/internal/exit"
+)
+
+// fetchFails runs the real apt, which must end with one line and the status.
+func fetchFails(t *testing.T, cache Cache, status int) {
+	t.Helper()
+	_, err := cache.FetchKernel(t.Context(), "6.18")
+	if exit.StatusOf(err) != status || err == nil || strings.Contains(err.Error(), "\n") {
+		t.Errorf("status %d, want %d: %v", exit.StatusOf(err), status, err)
+	}
+	if left, _ := filepath.Glob(cache.path("kernels", "*")); len(left) > 0 {
+		t.Errorf("a kernel seems to be there: %q", left)
+	}
+}
+
+func TestFetchWithoutANetwork(t *testing.T) {
+	t.Setenv("TEMPER_DEBIAN_MIRROR", "http://127.0.0.1:1/debian") // nobody listens there
+	fetchFails(t, Cache(t.TempDir()), exit.NoNetwork)
+}
+
+// The disk is a small one of its own, so the test needs root.
+func TestFetchWithoutRoom(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"); err != nil {
+		t.Fatalf("mount a tmpfs (as root): %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := os.WriteFile(filepath.Join(dir, "full"), make([]byte, 40<<10), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	fetchFails(t, Cache(dir), exit.NoDisk)
+}
