@@ -11,7 +11,8 @@
  * than its tier's patience goes to the front of its queue, to where it would be had it
  * just woken up; what it owed is forgiven. So many at a time that all of a queue have had
  * their turn in ROUND, those first that have waited for three quarters of the longest wait that
- * the look before has seen, or more.
+ * the look before has seen, or more. Whoever has been asked to die, stop or freeze goes to the
+ * front at once: waking it up is no event for a scheduler, since it is runnable already.
  *
  * Limits: a task gets a slice in each `patience`, be its share smaller. A look takes some
  * 50 ns for each queued task, in a soft interrupt of one CPU.
@@ -45,6 +46,15 @@ static __always_inline bool is_late(u32 tier)
 	return longest_wait[tier] > 2 * patience[tier];
 }
 
+/* To die, to stop, to freeze or to be traced: somebody waits for it to get that far. */
+static __always_inline bool asked_to_end(struct task_struct *p)
+{
+	u64 stop = 1ULL << (SIGSTOP - 1);
+
+	return (p->signal->flags & SIGNAL_GROUP_EXIT) || (p->jobctl & JOBCTL_ASKED) ||
+	       ((p->pending.signal.sig[0] | p->signal->shared_pending.signal.sig[0]) & stop);
+}
+
 /* One look at a queue: returns the longest wait seen, given that of the last look. */
 static __noinline u64 age_queue(u64 queue, u32 tier, u64 longest, u64 now)
 {
@@ -67,13 +77,16 @@ static __noinline u64 age_queue(u64 queue, u32 tier, u64 longest, u64 now)
 
 			if (waited > (s64)seen)
 				seen = waited;
-			if (!may_move || waited < (s64)long_enough || (s64)(p->scx.dsq_vtime - front) <= 0)
+			if ((s64)(p->scx.dsq_vtime - front) <= 0)
 				continue;
-			scx_bpf_dsq_move_set_vtime(&it, front);
-			if (scx_bpf_dsq_move_vtime(&it, p, queue, 0)) {
-				COUNT_TIER(tier, aged);
+			if (!asked_to_end(p)) {
+				if (!may_move || waited < (s64)long_enough)
+					continue;
 				may_move--;
 			}
+			scx_bpf_dsq_move_set_vtime(&it, front);
+			if (scx_bpf_dsq_move_vtime(&it, p, queue, 0))
+				COUNT_TIER(tier, aged);
 		}
 	}
 	bpf_iter_scx_dsq_destroy(&it);

@@ -36,7 +36,7 @@ enum bpf_map_type {
 enum { BPF_F_NO_PREALLOC = 1, BPF_F_MMAPABLE = 1 << 10, BPF_LOCAL_STORAGE_GET_F_CREATE = 1, BPF_ANY = 0 };
 enum { CLOCK_MONOTONIC = 1, ENOMEM = 12 };
 enum { PF_EXITING = 0x00000004, PF_KTHREAD = 0x00200000 };
-enum { SIGNAL_GROUP_EXIT = 0x4, BPF_F_TIMER_CPU_PIN = 2 };
+enum { SIGSTOP = 19, SIGNAL_GROUP_EXIT = 0x4, BPF_F_TIMER_CPU_PIN = 2 };
 /* Stop, ptrace trap and cgroup freeze, asked for and not yet obeyed (JOBCTL_*_PENDING and JOBCTL_TRAP_*). */
 #define JOBCTL_ASKED (1UL << 17 | 1UL << 19 | 1UL << 20 | 1UL << 23)
 
@@ -68,13 +68,21 @@ struct sched_ext_entity {
 	u64 slice;
 	u64 dsq_vtime;
 };
+typedef struct {
+	unsigned long sig[1];
+} sigset_t;
+struct sigpending {
+	sigset_t signal;
+};
 struct signal_struct {
 	unsigned int flags;
+	struct sigpending shared_pending;
 };
 struct task_struct {
 	unsigned int flags;
 	unsigned long jobctl;
 	struct signal_struct *signal;
+	struct sigpending pending;
 	struct completion *vfork_done;
 	struct task_struct *real_parent;
 	int pid;

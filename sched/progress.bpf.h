@@ -15,7 +15,8 @@
  * timer: a task that is interrupted as it starts is switched in and out within schedule(), and
  * would never get on with a lock that it holds or a signal that is to kill it.
  *
- * A task that has been asked to die, stop or freeze is a duty from its next turn on. A child
+ * A task that has been asked to die, stop or freeze is a duty from its next turn on, which
+ * age.bpf.h brings forward. A child
  * of vfork() runs in its parent's tier, if that is higher, until it has called exec: the
  * parent waits for it.
  *
@@ -54,11 +55,6 @@ static __always_inline bool may_not_migrate(struct task_struct *p)
 	if (p->migration_disabled == 1)
 		return bpf_get_current_task_btf() != p;
 	return p->migration_disabled;
-}
-
-static __always_inline bool asked_to_end(struct task_struct *p)
-{
-	return (p->signal->flags & SIGNAL_GROUP_EXIT) || (p->jobctl & JOBCTL_ASKED);
 }
 
 static __always_inline bool duty(struct task_struct *p)
