@@ -15,9 +15,9 @@ var Scenarios = []struct{ Name, Summary string }{
 	{plan.Memcached, "memcached from Debian, at a fraction of its measured saturation"},
 }
 
-// The quantum is a count of the PIT's 1.193 MHz ticks, 16 bits wide.
+// Below the least, the emulator would do little but change turns. Above the most, wake-ups would wait for them.
 const (
-	minQuantum = 10
+	minQuantum = 2
 	maxQuantum = 54_000
 )
 

@@ -17,7 +17,7 @@ import (
 type ExecOptions struct {
 	Options
 	CPUs     int // virtual CPUs
-	Quantum  int // with it the machine is the deterministic one, with this longest turn of a virtual CPU in us
+	Quantum  int // with it the machine is the deterministic one, on which every virtual CPU has a turn in this time, in us
 	Argv     []string
 	Env      []string          // added to the guest's own
 	Files    map[string]string // path in the guest: path on the host

@@ -9,6 +9,7 @@ import (
 
 	"temper.dev/temper/internal/exit"
 	"temper.dev/temper/lab"
+	"temper.dev/temper/lab/plan"
 )
 
 func newLabExecCommand() *cobra.Command {
@@ -36,7 +37,7 @@ its executed instructions. Nothing it does outlives it.`,
 				return exit.New(exit.Usage, "", "the guest can have 1 to 32 CPUs, not %d", o.CPUs)
 			}
 			if deterministic {
-				o.Quantum = defaultQuantum
+				o.Quantum = plan.DefaultQuantum
 			}
 			o.Options, o.Argv, o.Output = machine.options(), args, cmd.OutOrStdout()
 			o.Notify = func(what string) { fmt.Fprintln(cmd.ErrOrStderr(), what) }

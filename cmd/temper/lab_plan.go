@@ -15,10 +15,7 @@ type planFlags struct {
 	upDown bool
 }
 
-const (
-	defaultLoad    = 0.5
-	defaultQuantum = 50 // us
-)
+const defaultLoad = 0.5
 
 func (f *planFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
@@ -30,7 +27,7 @@ func (f *planFlags) register(cmd *cobra.Command) {
 	flags.Float64Var(&f.Load, "load", defaultLoad, "memcached: fraction of its measured saturation")
 	flags.BoolVar(&f.Bursty, "bursty", false, "let the service idle 60 % of each 100 ms")
 	flags.BoolVar(&f.upDown, "up-down", false, "climb the steps, then descend them")
-	flags.IntVar(&f.Quantum, "quantum", defaultQuantum, "longest turn of one virtual CPU, in us of guest time")
+	flags.IntVar(&f.Quantum, "quantum", plan.DefaultQuantum, "time in which every virtual CPU has a turn, in us of guest time")
 	_ = cmd.RegisterFlagCompletionFunc("arms", completeArms)
 }
 

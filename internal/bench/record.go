@@ -27,7 +27,7 @@ type Record struct {
 type Machine struct {
 	Kind       string  `json:"kind"`                   // "lab" or "native"
 	MIPSPerCPU float64 `json:"mips_per_cpu,omitempty"` // lab: million instructions a guest second and CPU
-	QuantumUS  int     `json:"quantum_us,omitempty"`   // lab: longest turn of a virtual CPU
+	QuantumUS  int     `json:"quantum_us,omitempty"`   // lab: time in which every virtual CPU has a turn
 	Emulator   string  `json:"emulator,omitempty"`     // lab: version
 	// PreemptionMS is what one interruption of background work by the service costs the service, in ms, measured
 	// before the ladder; 0 where it was not measured.

@@ -31,7 +31,7 @@ const (
 func Plans(cpus int, scale float64, seed int64) []plan.Plan {
 	chain := plan.Plan{
 		Scenario: plan.Chain, Arms: []string{stock, bestStock, temper}, Steps: []int{0, 1, 2, 4, 8},
-		Seed: seed, CPUs: cpus, Seconds: chainSeconds * scale, WarmUp: warmUpSeconds * scale, Quantum: 50,
+		Seed: seed, CPUs: cpus, Seconds: chainSeconds * scale, WarmUp: warmUpSeconds * scale, Quantum: plan.DefaultQuantum,
 	}
 	memcached := chain
 	memcached.Scenario, memcached.Load, memcached.Seconds = plan.Memcached, 0.5, memcachedSeconds*scale

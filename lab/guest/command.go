@@ -61,7 +61,7 @@ func logLines(r io.Reader) error {
 	}
 }
 
-// boundTurns bounds the turn of each virtual CPU of the deterministic machine (the load folder's quantum.c).
+// boundTurns gives each virtual CPU of the deterministic machine a turn in each quantum (the load folder's quantum.c).
 func boundTurns(ctx context.Context, quantum int) error {
 	if out, err := exec.CommandContext(ctx, "quantum", strconv.Itoa(quantum)).CombinedOutput(); err != nil {
 		return fmt.Errorf("quantum: %w: %s", err, out)

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -24,8 +23,8 @@ func runLadder(ctx context.Context, p plan.Plan) error {
 	if err := unix.SchedSetaffinity(0, &self); err != nil {
 		return fmt.Errorf("pin to CPU %d: %w", p.CPUs, err)
 	}
-	if out, err := exec.CommandContext(ctx, "quantum", strconv.Itoa(p.Quantum)).CombinedOutput(); err != nil {
-		return fmt.Errorf("quantum: %w: %s", err, out)
+	if err := boundTurns(ctx, p.Quantum); err != nil {
+		return err
 	}
 	site := ladder.Site{
 		Cgroups: "/sys/fs/cgroup", Dir: labDir, Find: exec.LookPath, Log: os.Stderr,

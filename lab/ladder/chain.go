@@ -12,7 +12,7 @@ type chain struct{}
 
 const (
 	// LabIterations take a chain's stage about 0.4 ms at the lab's speed.
-	LabIterations   = 5400
+	LabIterations   = 8250
 	stageTime       = 400 * time.Microsecond
 	chainRatePerCPU = 45.0 // requests a second: about a fifth of the machine
 )
