@@ -105,6 +105,7 @@ func (r *ladderRun) handle(e plan.Event) error {
 	case e.Kind == "ready" && e.Ready != nil:
 		r.record.Kernel = e.Ready.Kernel
 		r.record.SaturationRPS, r.record.RateRPS = e.Ready.SaturationRPS, e.Ready.RateRPS
+		r.record.CPURates, r.record.CPURatesAlone = e.Ready.CPURates, e.Ready.CPURatesAlone
 		r.record.Machine.PreemptionMS = e.Ready.PreemptionMS
 		r.eta.ready(time.Now())
 		r.report("measuring", nil)

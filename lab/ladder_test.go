@@ -82,7 +82,7 @@ func newTestRun(arms ...string) *ladderRun {
 func TestWindowsBecomeARecord(t *testing.T) {
 	r := newTestRun("eevdf", "eevdf") // stock against stock
 	for _, e := range []plan.Event{
-		{Kind: "ready", Ready: &plan.Ready{Kernel: "6.18", RateRPS: 7}},
+		{Kind: "ready", Ready: &plan.Ready{Kernel: "6.18", RateRPS: 7, CPURates: []float64{2, 3}, CPURatesAlone: []float64{4, 5}}},
 		window("eevdf", 0), window("eevdf", 4), window("eevdf", 0), window("eevdf", 4), {Kind: "done"},
 	} {
 		if err := r.handle(e); err != nil {
@@ -91,6 +91,9 @@ func TestWindowsBecomeARecord(t *testing.T) {
 	}
 	if r.record.Kernel != "6.18" || r.record.RateRPS != 7 || len(r.record.Arms) != 2 || len(r.record.Arms[1].Steps) != 2 {
 		t.Errorf("got %+v", r.record)
+	}
+	if !slices.Equal(r.record.CPURates, []float64{2, 3}) || !slices.Equal(r.record.CPURatesAlone, []float64{4, 5}) {
+		t.Errorf("speeds %v, alone %v", r.record.CPURates, r.record.CPURatesAlone)
 	}
 }
 

@@ -16,16 +16,18 @@ func fields(prefix string, t reflect.Type) []string {
 	var out []string
 	for _, f := range reflect.VisibleFields(t) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		switch {
-		case f.Type.Kind() == reflect.Struct:
-			out = append(out, fields(prefix+name+".", f.Type)...)
-		case f.Type.Kind() == reflect.Slice:
-			out = append(out, fields(prefix+name+"[].", f.Type.Elem())...)
+		typ := f.Type
+		if typ.Kind() == reflect.Slice {
+			name, typ = name+"[]", typ.Elem()
+		}
+		switch typ.Kind() {
+		case reflect.Struct:
+			out = append(out, fields(prefix+name+".", typ)...)
 		default:
 			kind := map[reflect.Kind]string{
 				reflect.String: "string", reflect.Bool: "boolean", reflect.Float64: "number",
 				reflect.Int: "integer", reflect.Int64: "integer", reflect.Uint64: "integer",
-			}[f.Type.Kind()]
+			}[typ.Kind()]
 			out = append(out, prefix+name+" "+kind)
 		}
 	}

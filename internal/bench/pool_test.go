@@ -72,7 +72,7 @@ func TestPoolRefusesOtherPlans(t *testing.T) {
 
 // A record field that is neither a condition nor measured would let Pool mix what differs.
 func TestConditionsCoverTheRecord(t *testing.T) {
-	measured := []string{"Schema", "Seed", "SaturationRPS", "RateRPS", "Arms"}
+	measured := []string{"Schema", "Seed", "SaturationRPS", "CPURates", "CPURatesAlone", "RateRPS", "Arms"}
 	conditions := reflect.TypeFor[bench.Conditions]()
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[bench.Record]()) {
 		if _, ok := conditions.FieldByName(f.Name); ok == slices.Contains(measured, f.Name) {

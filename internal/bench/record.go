@@ -18,9 +18,13 @@ type Record struct {
 	WarmUp        float64 `json:"warm_up_seconds,omitempty"` // load before the first window, thrown away
 	SaturationRPS float64 `json:"saturation_rps,omitempty"`
 	RateRPS       float64 `json:"rate_rps"`
-	Machine       Machine `json:"machine"`
-	Hashes        Hashes  `json:"hashes"`
-	Arms          []Arm   `json:"arms"` // in the order they ran
+	// CPURates is how many iterations a second each application CPU computes while all do, measured before the
+	// ladder, and CPURatesAlone while the others idle; absent where that was not measured.
+	CPURates      []float64 `json:"cpu_rates,omitempty"`
+	CPURatesAlone []float64 `json:"cpu_rates_alone,omitempty"`
+	Machine       Machine   `json:"machine"`
+	Hashes        Hashes    `json:"hashes"`
+	Arms          []Arm     `json:"arms"` // in the order they ran
 }
 
 // Machine is what ran the ladder.

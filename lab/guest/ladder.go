@@ -28,7 +28,7 @@ func runLadder(ctx context.Context, p plan.Plan) error {
 	}
 	site := ladder.Site{
 		Cgroups: "/sys/fs/cgroup", Dir: labDir, Find: exec.LookPath, Log: os.Stderr,
-		SetPreemption: ladder.SetPreemption, StageIterations: ladder.LabIterations,
+		SetPreemption: ladder.SetPreemption, StageIterations: ladder.LabIterations, Steady: true,
 	}
 	return ladder.Run(ctx, site, p, func(e plan.Event) error { emit(e); return nil })
 }

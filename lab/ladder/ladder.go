@@ -25,6 +25,8 @@ type Site struct {
 	SetPreemption func(mode string) (is string, err error)
 	// StageIterations are a chain stage's computing for one request. 0: as many as take stageTime here.
 	StageIterations uint64
+	// Steady is a machine whose CPUs are meant to have one speed. It is refused where they have not.
+	Steady bool
 }
 
 // ladder is one plan under way.
@@ -71,6 +73,11 @@ func (l *ladder) prepare(ctx context.Context) (*plan.Ready, error) {
 	}
 	ready := &plan.Ready{Kernel: unix.ByteSliceToString(name.Release[:])}
 	var err error
+	if l.Steady {
+		if ready.CPURatesAlone, ready.CPURates, err = l.checkSteady(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if l.service, err = newService(l.Scenario); err != nil {
 		return nil, err
 	}

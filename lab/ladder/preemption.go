@@ -52,7 +52,7 @@ func (l *ladder) measurePreemption(ctx context.Context) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	stop, err := l.startSpinners(ctx, 1, 1)
+	_, stop, err := l.startSpinners(ctx, 1, 1)
 	if err != nil {
 		return 0, err
 	}

@@ -18,7 +18,7 @@ import (
 const settle = 0.3
 
 func (l *ladder) runWindow(ctx context.Context, arm plan.Arm, background int) (*plan.Window, error) {
-	stop, err := l.startSpinners(ctx, background, l.CPUs)
+	_, stop, err := l.startSpinners(ctx, background, l.CPUs)
 	if err != nil {
 		return nil, err
 	}

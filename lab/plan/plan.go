@@ -50,6 +50,10 @@ type Ready struct {
 	SaturationRPS float64 `json:"saturation_rps"` // memcached; 0 for chain
 	RateRPS       float64 `json:"rate_rps"`       // requests a guest second that will be offered
 	PreemptionMS  float64 `json:"preemption_ms"`  // what interrupting a spinner adds to a wake-up's p99
+
+	// Iterations a guest second of each application CPU, all of them busy and one at a time; lab only.
+	CPURates      []float64 `json:"cpu_rates,omitempty"`
+	CPURatesAlone []float64 `json:"cpu_rates_alone,omitempty"`
 }
 
 // Window is one measured step of one arm.

@@ -1,0 +1,117 @@
+package ladder
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	spinUnit     = 1000                   // iterations for each count of a spinner (the load folder's spin.c)
+	speedTime    = time.Second            // over which a host's speed is measured
+	steadyTime   = 100 * time.Millisecond // over which the lab's is
+	steadyWithin = 0.05
+)
+
+// measureSpeed is how many iterations a second CPU 0 computes.
+func (l *ladder) measureSpeed(ctx context.Context) (float64, error) {
+	rates, err := l.cpuRates(ctx, []int{0}, speedTime)
+	if err != nil {
+		return 0, err
+	}
+	return rates[0], nil
+}
+
+// cpuRates is how many iterations a second each of the CPUs computes while all of them do.
+func (l *ladder) cpuRates(ctx context.Context, cpus []int, over time.Duration) ([]float64, error) {
+	spinners, stop, err := l.startSpinners(ctx, len(cpus), l.CPUs)
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
+	for i, s := range spinners {
+		var only unix.CPUSet
+		only.Set(cpus[i])
+		if err := unix.SchedSetaffinity(s.Process.Pid, &only); err != nil {
+			return nil, fmt.Errorf("pin a spinner to CPU %d: %w", cpus[i], err)
+		}
+	}
+	before, from, err := l.spinnerCounts(len(cpus))
+	if err != nil {
+		return nil, err
+	}
+	time.Sleep(over)
+	after, to, err := l.spinnerCounts(len(cpus))
+	if err != nil {
+		return nil, err
+	}
+	rates := make([]float64, len(cpus))
+	for i, cpu := range cpus {
+		if after[i] == before[i] {
+			return nil, fmt.Errorf("a spinner on CPU %d did nothing within %s", cpu, over)
+		}
+		rates[i] = float64(after[i]-before[i]) * spinUnit / to.Sub(from).Seconds()
+	}
+	return rates, nil
+}
+
+func (l *ladder) spinnerCounts(n int) ([]uint64, time.Time, error) {
+	const slotSize = 64 // load.h's struct work_slot
+	slots, err := os.ReadFile(filepath.Join(l.Dir, "work"))
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	now := time.Now()
+	counts := make([]uint64, n)
+	for i := range counts {
+		counts[i] = binary.LittleEndian.Uint64(slots[i*slotSize:])
+	}
+	return counts, now, nil
+}
+
+// checkSteady measures the application CPUs, each alone and all at once, and refuses a machine on
+// which they differ: a ladder there would measure where a task ran, and how many CPUs were idle.
+func (l *ladder) checkSteady(ctx context.Context) (alone, together []float64, err error) {
+	var all []int
+	for cpu := range l.CPUs {
+		all = append(all, cpu)
+		rate, err := l.cpuRates(ctx, []int{cpu}, steadyTime)
+		if err != nil {
+			return nil, nil, err
+		}
+		alone = append(alone, rate[0])
+	}
+	if together, err = l.cpuRates(ctx, all, steadyTime); err != nil {
+		return nil, nil, err
+	}
+	return alone, together, steady(alone, together)
+}
+
+// steady wants one speed of all CPUs, whatever their neighbours do.
+func steady(alone, together []float64) error {
+	rates := slices.Concat(alone, together)
+	slowest, fastest := slices.Min(rates), slices.Max(rates)
+	if fastest <= slowest*(1+steadyWithin) {
+		return nil
+	}
+	return fmt.Errorf("the CPUs of this machine differ in speed by %.0f %%, and no ladder on it would mean anything; "+
+		"in thousand iterations a second: %s; %s",
+		100*(fastest/slowest-1), ratesText("alone", alone), ratesText("all at once", together))
+}
+
+func ratesText(how string, rates []float64) string {
+	text := how
+	for cpu, rate := range rates {
+		text += fmt.Sprintf(" CPU %d %.0f", cpu, rate/1000)
+		if cpu < len(rates)-1 {
+			text += ","
+		}
+	}
+	return text
+}
