@@ -27,7 +27,8 @@ func (l *ladder) runWindow(ctx context.Context, arm plan.Arm, background int) (*
 	if err != nil {
 		return nil, err
 	}
-	figures, err := l.service.load(ctx, l, settle, l.Seconds, l.Seed*1000+int64(background))
+	// The same arrivals at every step of every arm: what differs is what runs beside them.
+	figures, err := l.service.load(ctx, l, settle, l.Seconds, l.Seed*1000)
 	if err != nil {
 		return nil, err
 	}

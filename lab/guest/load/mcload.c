@@ -4,6 +4,11 @@
  * never lets sleep, as a client on another machine would send them. Open loop;
  * with RATE 0, closed loop, one request outstanding a connection, to find the
  * saturation: it prints requests a second.
+ *
+ * A request asks for KEYS values at once, as a page does that is put together from many.
+ * With a single one the client has as much work as the server, and what is measured as
+ * the server's saturation is the client's. They are spread over all values: the threads
+ * of the server would queue for the lock of a single one.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -13,20 +18,29 @@
 
 #include "load.h"
 
-#define CONNECTIONS 8
+#define CONNECTIONS 32
 #define QUEUE 8192 /* outstanding requests a connection, power of two */
-#define VALUE 100  /* bytes */
+#define KEYS 20	   /* a request */
+#define VALUES 1000
+#define REQUESTS 100
 #define DRAIN (NSEC / 2)
 #define WARM_UP UINT64_MAX
 
 struct connection {
 	int fd;
-	unsigned head, tail, state; /* state: how much of "END\r\n" has been seen */
+	unsigned head, tail;
+	size_t received; /* of the answer under way */
 	struct {
 		uint64_t intended, id;
 	} queue[QUEUE];
 };
 
+static const char end[] = "END\r\n";
+#define END (sizeof(end) - 1)
+#define ANSWER (KEYS * sizeof("VALUE 000 0 10\r\n0123456789\r" /* and \n */) + END)
+#define REQUEST (KEYS * sizeof(" 000") - KEYS + sizeof("get\r\n") - 1)
+
+static char requests[REQUESTS][REQUEST + 1];
 static struct connection connections[CONNECTIONS];
 static struct window window;
 static uint64_t answered;
@@ -45,26 +59,39 @@ static int connect_to_server(uint16_t port)
 	return fd;
 }
 
-static void store_value(int fd)
+static void store_values(int fd)
 {
-	char text[VALUE + 64], answer[16] = "";
-	int n = sprintf(text, "set k 0 0 %d\r\n", VALUE);
+	for (int key = 0; key < VALUES; key++) {
+		char set[64], answer[16] = "";
+		int n = sprintf(set, "set %03d 0 0 10\r\n0123456789\r\n", key);
 
-	memset(text + n, 'x', VALUE);
-	memcpy(text + n + VALUE, "\r\n", 2);
-	if (write(fd, text, n + VALUE + 2) < 0 || read(fd, answer, sizeof(answer)) < 6 || strncmp(answer, "STORED", 6))
-		die("set");
+		if (write(fd, set, n) != n || read(fd, answer, sizeof(answer)) < 6 || strncmp(answer, "STORED", 6))
+			die("set");
+	}
+}
+
+/* Written before the clock runs: the generator must be quick. */
+static void write_requests(void)
+{
+	for (int r = 0; r < REQUESTS; r++) {
+		int n = sprintf(requests[r], "get");
+
+		for (int i = 0; i < KEYS; i++)
+			n += sprintf(requests[r] + n, " %03d", (int)(lrand48() % VALUES));
+		memcpy(requests[r] + n, "\r\n", 2);
+	}
 }
 
 static void open_connections(uint16_t port)
 {
+	write_requests();
 	epoll_fd = epoll_create1(0);
 	for (int i = 0; i < CONNECTIONS; i++) {
 		struct epoll_event e = { .events = EPOLLIN, .data.u32 = i };
 
 		connections[i].fd = connect_to_server(port);
 		if (i == 0)
-			store_value(connections[i].fd);
+			store_values(connections[i].fd);
 		if (fcntl(connections[i].fd, F_SETFL, O_NONBLOCK) || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, connections[i].fd, &e))
 			die("connection %d", i);
 	}
@@ -78,7 +105,7 @@ static void send_get(struct connection *c, uint64_t intended, uint64_t id)
 	}
 	c->queue[c->tail & (QUEUE - 1)].intended = intended;
 	c->queue[c->tail++ & (QUEUE - 1)].id = id;
-	if (write(c->fd, "get k\r\n", 7) != 7)
+	if (write(c->fd, requests[lrand48() % REQUESTS], REQUEST) != REQUEST)
 		die("send");
 }
 
@@ -92,25 +119,27 @@ static void finish_one(struct connection *c, uint64_t at)
 	c->head++;
 }
 
-/* Answers end in "END\r\n", which no value of x's can hold. */
+/* Every answer has one length, which spares the client a look at each byte. */
 static int receive(struct connection *c)
 {
-	static const char end[] = "END\r\n";
-	char text[65536];
+	static char text[65536];
 	ssize_t n = read(c->fd, text, sizeof(text));
 	uint64_t at = now_ns();
 	int finished = 0;
 
 	if (n == 0 || (n < 0 && errno != EAGAIN))
 		die("receive");
-	for (ssize_t i = 0; i < n; i++) {
-		c->state = text[i] == end[c->state] ? c->state + 1 : text[i] == end[0];
-		if (c->state == sizeof(end) - 1) {
-			c->state = 0;
-			finish_one(c, at);
-			finished++;
-		}
+	if (n < 0)
+		return 0;
+	size_t left = c->received + n;
+
+	for (; left >= ANSWER; left -= ANSWER) {
+		finish_one(c, at);
+		finished++;
 	}
+	if (left == 0 && (n < (ssize_t)END || memcmp(text + n - END, end, END)))
+		die("an answer that does not end in END");
+	c->received = left;
 	return finished;
 }
 
