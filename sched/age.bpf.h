@@ -21,6 +21,7 @@
 #define TEMPER_AGE_BPF_H
 
 #include "gap.bpf.h"
+#include "timer.bpf.h"
 
 #define LOOK_PERIOD (100 * MSEC)
 #define ROUND (8000 * MSEC)
@@ -28,17 +29,6 @@
 static const u64 patience[NR_TIERS] = { 1000 * MSEC, 1000 * MSEC, 1000 * MSEC, 5000 * MSEC };
 
 static u64 longest_wait[NR_TIERS]; /* in the shared queue, as of the last look */
-
-struct age_timer {
-	struct bpf_timer timer;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct age_timer);
-} age_timers SEC(".maps");
 
 /* Does anybody in the tier's shared queue wait for longer than the order of things explains? */
 static __always_inline bool is_late(u32 tier)
@@ -60,16 +50,14 @@ static __noinline u64 age_queue(u64 queue, u32 tier, u64 longest, u64 now)
 {
 	struct bpf_iter_scx_dsq it;
 	struct task_struct *p;
-	u64 long_enough, seen = 0;
+	u64 seen = 0;
 
 	if (tier >= NR_TIERS)
 		return 0;
 	u64 front = tier_clock[tier] - slice_ns[tier];
 	u64 may_move = 1 + scx_bpf_dsq_nr_queued(queue) * LOOK_PERIOD / ROUND;
+	s64 long_enough = longest / 4 * 3 > patience[tier] ? longest / 4 * 3 : patience[tier];
 
-	long_enough = longest - longest / 4;
-	if (long_enough < patience[tier])
-		long_enough = patience[tier];
 	if (bpf_iter_scx_dsq_new(&it, queue, DSQ_ITER_REV) == 0) {
 		while ((p = bpf_iter_scx_dsq_next(&it))) {
 			struct task_state *t = task_state(p);
@@ -80,7 +68,7 @@ static __noinline u64 age_queue(u64 queue, u32 tier, u64 longest, u64 now)
 			if ((s64)(p->scx.dsq_vtime - front) <= 0)
 				continue;
 			if (!asked_to_end(p)) {
-				if (!may_move || waited < (s64)long_enough)
+				if (!may_move || waited < long_enough)
 					continue;
 				may_move--;
 			}
@@ -93,7 +81,7 @@ static __noinline u64 age_queue(u64 queue, u32 tier, u64 longest, u64 now)
 	return seen;
 }
 
-static int look_for_aged(void *map, u32 *key, struct age_timer *slot)
+static int look_for_aged(void *map, u32 *index, struct timer_slot *slot)
 {
 	u64 now = scx_bpf_now();
 	u32 tier, cpu;
@@ -109,19 +97,6 @@ static int look_for_aged(void *map, u32 *key, struct age_timer *slot)
 	}
 	bpf_timer_start(&slot->timer, LOOK_PERIOD, 0);
 	return 0;
-}
-
-static s32 watch_age(void)
-{
-	struct age_timer *slot;
-	u32 zero = 0;
-
-	slot = bpf_map_lookup_elem(&age_timers, &zero);
-	if (!slot)
-		return -ENOMEM;
-	bpf_timer_init(&slot->timer, &age_timers, CLOCK_MONOTONIC);
-	bpf_timer_set_callback(&slot->timer, look_for_aged);
-	return bpf_timer_start(&slot->timer, LOOK_PERIOD, 0);
 }
 
 #endif

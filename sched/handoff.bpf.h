@@ -20,20 +20,10 @@
 #define TEMPER_HANDOFF_BPF_H
 
 #include "gap.bpf.h"
+#include "timer.bpf.h"
 
 #define HANDOFF_LEAST 1000ULL
 #define HANDOFF_MOST 250000ULL
-
-struct handoff_timer {
-	struct bpf_timer timer;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, MAX_CPUS);
-	__type(key, u32);
-	__type(value, struct handoff_timer);
-} handoffs SEC(".maps");
 
 static u64 usual_handoff_ns = 20000; /* moving average; writers race, and each leaves a plausible value */
 
@@ -59,14 +49,15 @@ static void claim_for_queued(u32 tier, s32 near)
 		kick_claimed(&claim);
 }
 
-static int handoff_failed(void *map, u32 *key, struct handoff_timer *slot)
+static int handoff_failed(void *map, u32 *index, struct timer_slot *slot)
 {
-	struct cpu_state *c = cpu_state(*key);
+	u32 cpu = *index - TIMER_HANDOFF;
+	struct cpu_state *c = cpu_state(cpu);
 	u32 tier = c->handoff_tier - 1;
 
 	c->handoff_tier = 0;
 	if (tier < NR_TIERS)
-		claim_for_queued(tier, *key);
+		claim_for_queued(tier, cpu);
 	return 0;
 }
 
@@ -75,22 +66,16 @@ static bool begin_handoff(struct task_state *t, u32 tier)
 {
 	u32 cpu = bpf_get_smp_processor_id();
 	struct cpu_state *c = cpu_state(cpu);
-	struct handoff_timer *slot;
 
 	if (!t->sync_wake || c->handoff_tier || !c->running || c->running - 1 == TIER_BACKGROUND)
 		return false;
-	slot = bpf_map_lookup_elem(&handoffs, &cpu);
-	if (!slot || bpf_timer_start(&slot->timer, handoff_patience(), BPF_F_TIMER_CPU_PIN))
+	if (!start_timer(TIMER_HANDOFF + cpu, handoff_patience(), BPF_F_TIMER_CPU_PIN))
 		return false;
 	c->handoff_tier = tier + 1;
 	return true;
 }
 
-/*
- * The waker's CPU looks for a task now. The timer is left to expire with nothing to do, or
- * to be put off by the next hand-over: to cancel it would drop its callback, and wait
- * for one that runs, here under the run queue's lock.
- */
+/* The waker's CPU looks for a task now. The timer may expire, or be put off by the next hand-over. */
 static __always_inline void end_handoff(struct cpu_state *c)
 {
 	c->handoff_tier = 0;
@@ -104,22 +89,6 @@ static __always_inline void learn_handoff(struct task_state *t, s32 cpu, u64 now
 	if (t->sync_wake && t->woken_on == cpu && took < HANDOFF_MOST)
 		usual_handoff_ns += ((s64)took - (s64)usual_handoff_ns) >> 4;
 	t->sync_wake = false;
-}
-
-static s32 prepare_handoffs(void)
-{
-	u32 cpu;
-
-	bpf_for(cpu, 0, config.nr_cpus) {
-		u32 key = cpu;
-		struct handoff_timer *slot = bpf_map_lookup_elem(&handoffs, &key);
-
-		if (!slot)
-			return -ENOMEM;
-		bpf_timer_init(&slot->timer, &handoffs, CLOCK_MONOTONIC);
-		bpf_timer_set_callback(&slot->timer, handoff_failed);
-	}
-	return 0;
 }
 
 #endif

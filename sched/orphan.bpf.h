@@ -6,28 +6,16 @@
  * anybody left to watch it, it should not stay for ever.
  *
  * Method: user space writes the time into control.heartbeat_ns; a BPF timer compares
- * it each second. The timer's map must stay pinned too: the kernel stops the timers of
- * a map that user space no longer holds.
+ * it each second.
  */
 #ifndef TEMPER_ORPHAN_BPF_H
 #define TEMPER_ORPHAN_BPF_H
 
-#include "state.bpf.h"
+#include "timer.bpf.h"
 
 #define EXIT_ORPHANED 1
 
-struct timer_slot {
-	struct bpf_timer timer;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct timer_slot);
-} timers SEC(".maps");
-
-static int check_heartbeat(void *map, u32 *key, struct timer_slot *slot)
+static int check_heartbeat(void *map, u32 *index, struct timer_slot *slot)
 {
 	struct temper_control *c = get_control();
 	u64 now = bpf_ktime_get_ns();
@@ -38,22 +26,6 @@ static int check_heartbeat(void *map, u32 *key, struct timer_slot *slot)
 	}
 	bpf_timer_start(&slot->timer, 1000 * MSEC, 0);
 	return 0;
-}
-
-static s32 watch_heartbeat(void)
-{
-	struct timer_slot *slot;
-	u32 zero = 0;
-
-	if (!config.heartbeat_timeout_ns)
-		return 0;
-	slot = bpf_map_lookup_elem(&timers, &zero);
-	if (!slot)
-		return -ENOMEM;
-	bpf_timer_init(&slot->timer, &timers, CLOCK_MONOTONIC);
-	bpf_timer_set_callback(&slot->timer, check_heartbeat);
-	/* Not before a whole timeout: the attach under way may take long, and nobody gives signs of life in it. */
-	return bpf_timer_start(&slot->timer, config.heartbeat_timeout_ns, 0);
 }
 
 #endif

@@ -38,17 +38,6 @@ static const struct {
 	[TIER_BACKGROUND] = { 250 * MSEC, LEAST_TURN },
 };
 
-struct parole_timer {
-	struct bpf_timer timer;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, MAX_CPUS);
-	__type(key, u32);
-	__type(value, struct parole_timer);
-} paroles SEC(".maps");
-
 static __always_inline bool may_not_migrate(struct task_struct *p)
 {
 	/* The programs themselves run with migration disabled, which shows on the current task. */
@@ -116,36 +105,20 @@ static u32 overdue_tier(struct cpu_state *c, u64 now, u64 *turn)
 	return NR_TIERS;
 }
 
-static int end_parole(void *map, u32 *cpu, struct parole_timer *slot)
+static int end_parole(void *map, u32 *index, struct timer_slot *slot)
 {
-	if (cpu_state(*cpu)->parole)
-		scx_bpf_kick_cpu(*cpu, KICK_PREEMPT);
+	u32 cpu = *index - TIMER_PAROLE;
+
+	if (cpu_state(cpu)->parole)
+		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 	return 0;
 }
 
 /* A task that was let in out of order begins to run here: for how long? */
 static void limit_parole(u32 cpu, u64 turn)
 {
-	struct parole_timer *slot = bpf_map_lookup_elem(&paroles, &cpu);
-
-	if (!slot || bpf_timer_start(&slot->timer, turn, BPF_F_TIMER_CPU_PIN))
+	if (!start_timer(TIMER_PAROLE + cpu, turn, BPF_F_TIMER_CPU_PIN))
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
-}
-
-static s32 prepare_paroles(void)
-{
-	u32 cpu;
-
-	bpf_for(cpu, 0, config.nr_cpus) {
-		u32 key = cpu;
-		struct parole_timer *slot = bpf_map_lookup_elem(&paroles, &key);
-
-		if (!slot)
-			return -ENOMEM;
-		bpf_timer_init(&slot->timer, &paroles, CLOCK_MONOTONIC);
-		bpf_timer_set_callback(&slot->timer, end_parole);
-	}
-	return 0;
 }
 
 #endif

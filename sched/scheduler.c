@@ -41,8 +41,7 @@ static int open_pinned(const char *name)
 	return bpf_obj_get(path);
 }
 
-static const char *const pinned_maps[] = { "tiers", "control", "stats", "info", "exit_info", "timers", "handoffs", "paroles",
-					  "age_timers" };
+static const char *const pinned_maps[] = { "tiers", "control", "stats", "info", "exit_info", "timers" };
 #define NR_PINNED_MAPS (sizeof(pinned_maps) / sizeof(*pinned_maps))
 
 void remove_pins(void)

@@ -412,6 +412,19 @@ void BPF_PROG(temper_cgroup_set_weight, struct cgroup *cgrp, u32 weight)
 	set_cgroup_weight(cgrp, weight);
 }
 
+static __always_inline s32 start_timers(void)
+{
+	s32 err = prepare_cpu_timers(TIMER_HANDOFF, handoff_failed) ?: prepare_cpu_timers(TIMER_PAROLE, end_parole) ?:
+		  prepare_timer(TIMER_LOOK, look_for_aged) ?: prepare_timer(TIMER_HEARTBEAT, check_heartbeat);
+
+	if (err || !start_timer(TIMER_LOOK, LOOK_PERIOD, 0))
+		return err ?: -ENOMEM;
+	/* Not before a whole timeout: the attach under way may take long, and nobody gives signs of life in it. */
+	if (config.heartbeat_timeout_ns && !start_timer(TIMER_HEARTBEAT, config.heartbeat_timeout_ns, 0))
+		return -ENOMEM;
+	return 0;
+}
+
 SEC("struct_ops.s/init")
 s32 BPF_PROG(temper_init)
 {
@@ -434,7 +447,7 @@ s32 BPF_PROG(temper_init)
 				return err;
 		}
 	}
-	return prepare_handoffs() ?: prepare_paroles() ?: watch_age() ?: watch_heartbeat();
+	return start_timers();
 }
 
 SEC("struct_ops/exit")

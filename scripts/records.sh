@@ -15,21 +15,20 @@ readonly out=$1 scale=${2:-1} temper=$(dirname "$0")/../bin/temper
 readonly jobs=${JOBS:-2}
 
 # An A/A study needs one arm twice. No scheduler is in its guest, so it outlives changes to it.
-readonly stock=cpuidle,cpuidle,eevdf-full all=eevdf,eevdf-full,cpuidle,temper
-# Guest seconds of a window: ten requests or more beyond the p99 of each.
-readonly chain=20 memcached=6 warm_up=6
+readonly stock=cpuidle,cpuidle all=eevdf,cpuidle,temper warm_up=3
 
-# What to measure: host minutes on one CPU, about; folder; seeds; window; the study's arguments.
+# What to measure: host minutes on one CPU, about; folder; seeds; guest seconds of a window; the study's
+# arguments. Each window holds ten requests or more beyond its p99.
 plans() {
-	echo "33 ladders 1-3 $chain chain --cpus 2 --arms $all"
+	echo "15 ladders 1-3 12 chain --cpus 2 --arms $all"
 	for load in 0.2 0.5 0.8; do
-		echo "28 ladders 1-3 $memcached memcached --cpus 2 --load $load --arms $all"
+		echo "9 ladders 1-3 3 memcached --cpus 2 --load $load --arms $all"
 	done
-	echo "80 aa 1-10 $chain chain --cpus 2 --arms $stock"
-	echo "70 aa 1-10 $memcached memcached --cpus 2 --load 0.5 --arms $stock"
-	echo "75 ladders 1-3 $chain chain --cpus 4 --arms $all"
+	echo "22 aa 1-10 6 chain --cpus 2 --arms $stock"
+	echo "20 aa 1-10 2 memcached --cpus 2 --load 0.5 --arms $stock"
+	echo "16 ladders 1-3 6 chain --cpus 4 --arms $all"
 	for load in 0.2 0.5 0.8; do
-		echo "55 ladders 1-3 $memcached memcached --cpus 4 --load $load --arms $all"
+		echo "13 ladders 1-3 2 memcached --cpus 4 --load $load --arms $all"
 	done
 }
 
