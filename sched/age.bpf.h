@@ -28,7 +28,7 @@
 
 static const u64 patience[NR_TIERS] = { 1000 * MSEC, 1000 * MSEC, 1000 * MSEC, 5000 * MSEC };
 
-static u64 longest_wait[NR_TIERS]; /* in the shared queue, as of the last look */
+u64 longest_wait[NR_TIERS]; /* in the shared queue, as of the last look; were it static, clang would split it */
 
 /* Does anybody in the tier's shared queue wait for longer than the order of things explains? */
 static __always_inline bool is_late(u32 tier)
@@ -45,8 +45,11 @@ static __always_inline bool asked_to_end(struct task_struct *p)
 	       ((p->pending.signal.sig[0] | p->signal->shared_pending.signal.sig[0]) & stop);
 }
 
-/* One look at a queue: returns the longest wait seen, given that of the last look. */
-static __noinline u64 age_queue(u64 queue, u32 tier, u64 longest, u64 now)
+/*
+ * One look at a queue: returns the longest wait seen, given that of the last look. Not static,
+ * so that the verifier looks at it once, and not for every state of the loops around it.
+ */
+__noinline u64 age_queue(u64 queue, u32 tier, u64 longest, u64 now)
 {
 	struct bpf_iter_scx_dsq it;
 	struct task_struct *p;
@@ -58,6 +61,7 @@ static __noinline u64 age_queue(u64 queue, u32 tier, u64 longest, u64 now)
 	u64 may_move = 1 + scx_bpf_dsq_nr_queued(queue) * LOOK_PERIOD / ROUND;
 	s64 long_enough = longest / 4 * 3 > patience[tier] ? longest / 4 * 3 : patience[tier];
 
+	bpf_rcu_read_lock();
 	if (bpf_iter_scx_dsq_new(&it, queue, DSQ_ITER_REV) == 0) {
 		while ((p = bpf_iter_scx_dsq_next(&it))) {
 			struct task_state *t = task_state(p);
@@ -78,22 +82,23 @@ static __noinline u64 age_queue(u64 queue, u32 tier, u64 longest, u64 now)
 		}
 	}
 	bpf_iter_scx_dsq_destroy(&it);
+	bpf_rcu_read_unlock();
 	return seen;
 }
 
 static int look_for_aged(void *map, u32 *index, struct timer_slot *slot)
 {
 	u64 now = scx_bpf_now();
-	u32 tier, cpu;
+	u32 i;
 
-	bpf_for(tier, 0, NR_TIERS) {
+	for (u32 tier = 0; tier < NR_TIERS; tier++)
 		longest_wait[tier] = queued[tier] ? age_queue(shared_queue(tier), tier, longest_wait[tier], now) : 0;
-		bpf_for(cpu, 0, config.nr_cpus) {
-			struct cpu_state *c = cpu_state(cpu);
+	bpf_for(i, 0, config.nr_cpus * NR_TIERS) {
+		u32 cpu = i / NR_TIERS, tier = i % NR_TIERS;
+		struct cpu_state *c = cpu_state(cpu);
+		u64 *longest = &c->longest_wait[tier];
 
-			c->longest_wait[tier] =
-				c->pinned[tier] ? age_queue(pinned_queue(cpu, tier), tier, c->longest_wait[tier], now) : 0;
-		}
+		*longest = c->pinned[tier] ? age_queue(pinned_queue(cpu, tier), tier, *longest, now) : 0;
 	}
 	bpf_timer_start(&slot->timer, LOOK_PERIOD, 0);
 	return 0;

@@ -11,7 +11,7 @@
  * off by three times the time that such hand-overs have lately taken, which the scheduler measures
  * itself. When the waker leaves its CPU in that time, its
  * CPU takes the task: dispatch() calls end_handoff(). When it does not, the timer claims a CPU
- * as enqueue() would have, for the first queued task that can use one. Only one task at a time may wait for a waker; a second one
+ * as enqueue() would have. Only one task at a time may wait for a waker; a second one
  * interrupts at once.
  *
  * Limits: a hand-over that does not come off delays the task by at most HANDOFF_MOST.
@@ -34,51 +34,46 @@ static __always_inline u64 handoff_patience(void)
 	return ns < HANDOFF_LEAST ? HANDOFF_LEAST : ns > HANDOFF_MOST ? HANDOFF_MOST : ns;
 }
 
-/* Claim a CPU for the first task in the tier's queue for which there is one. */
-static void claim_for_queued(u32 tier, s32 near)
-{
-	struct claim claim = { .cpu = -1 };
-	struct bpf_iter_scx_dsq it;
-	struct task_struct *p;
-
-	if (bpf_iter_scx_dsq_new(&it, shared_queue(tier), 0) == 0)
-		while (claim.cpu < 0 && (p = bpf_iter_scx_dsq_next(&it)))
-			claim_lower(p, tier, IDLE, near, &claim);
-	bpf_iter_scx_dsq_destroy(&it);
-	if (claim.cpu >= 0)
-		kick_claimed(&claim);
-}
-
 static int handoff_failed(void *map, u32 *index, struct timer_slot *slot)
 {
 	u32 cpu = *index - TIMER_HANDOFF;
 	struct cpu_state *c = cpu_state(cpu);
-	u32 tier = c->handoff_tier - 1;
+	struct claim claim = { .cpu = -1 };
+	s32 pid = c->handoff_pid;
+	struct task_struct *p;
+	struct task_state *t;
 
-	c->handoff_tier = 0;
-	if (tier < NR_TIERS)
-		claim_for_queued(tier, cpu);
+	c->handoff_pid = 0;
+	p = pid ? bpf_task_from_pid(pid) : NULL;
+	if (!p)
+		return 0;
+	t = task_state(p);
+	if (t && t->queued == QUEUED_SHARED)
+		claim_lower(p, t->tier, IDLE, cpu, &claim);
+	bpf_task_release(p);
+	if (claim.cpu >= 0)
+		kick_claimed(&claim);
 	return 0;
 }
 
 /* Leave the task to the CPU that woke it, for a while? Runs on that CPU, whose waker is current. */
-static bool begin_handoff(struct task_state *t, u32 tier)
+static bool begin_handoff(struct task_struct *p, struct task_state *t)
 {
 	u32 cpu = bpf_get_smp_processor_id();
 	struct cpu_state *c = cpu_state(cpu);
 
-	if (!t->sync_wake || c->handoff_tier || !c->running || c->running - 1 == TIER_BACKGROUND)
+	if (!t->sync_wake || c->handoff_pid || !c->running || c->running - 1 == TIER_BACKGROUND)
 		return false;
 	if (!start_timer(TIMER_HANDOFF + cpu, handoff_patience(), BPF_F_TIMER_CPU_PIN))
 		return false;
-	c->handoff_tier = tier + 1;
+	c->handoff_pid = p->pid;
 	return true;
 }
 
 /* The waker's CPU looks for a task now. The timer may expire, or be put off by the next hand-over. */
 static __always_inline void end_handoff(struct cpu_state *c)
 {
-	c->handoff_tier = 0;
+	c->handoff_pid = 0;
 }
 
 /* A task that was woken for a hand-over runs: on its waker's CPU, that is how long one takes. */

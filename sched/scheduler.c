@@ -253,7 +253,9 @@ static enum temper_status configure(struct scheduler *s)
 
 enum temper_status load(struct scheduler *s, bool limits_ignored)
 {
-	LIBBPF_OPTS(bpf_object_open_opts, open_options, .object_name = "temper");
+	enum { VERIFIER_STATISTICS = 4 };
+	LIBBPF_OPTS(bpf_object_open_opts, open_options, .object_name = "temper",
+		    .kernel_log_level = options.verbose ? VERIFIER_STATISTICS : 0);
 	enum temper_status status;
 
 	s->object = bpf_object__open_mem(object_start, object_end - object_start, &open_options);

@@ -27,7 +27,7 @@ struct cpu_state {
 	bool parole;	       /* the running task was let in out of order: it may not be claimed */
 	u64 parole_next;       /* the task about to run is, for so long; 0: it is not */
 	u32 taking;	       /* tier + 1 of the task on its way here from a shared queue; 0: none */
-	u32 handoff_tier;      /* tier + 1 of the task that waits for this CPU's waker to sleep; 0: none */
+	s32 handoff_pid;       /* the task that waits for this CPU's waker to sleep; 0: none */
 	u64 claimed_at;	       /* claim_cpu() of any CPU: when this one was claimed; 0: it is not */
 	u64 seen[NR_TIERS];    /* arrivals[] when dispatch() last looked for that tier */
 	u64 served_at[NR_TIERS]; /* when that tier last ran here, or was last seen with nothing queued */

@@ -117,7 +117,7 @@ static void enqueue_shared(struct task_struct *p, struct task_state *t, u64 enq_
 	announce(t, false, near);
 	scx_bpf_dsq_insert_vtime(p, shared_queue(tier), slice_ns[tier], queue_position(p, t), enq_flags);
 	claim_lower(p, IDLE - 1, IDLE, near, &claim);
-	if (claim.cpu < 0 && begin_handoff(t, tier))
+	if (claim.cpu < 0 && begin_handoff(p, t))
 		return;
 	if (claim.cpu < 0)
 		claim_lower(p, tier, TIER_BACKGROUND, near, &claim);
