@@ -130,6 +130,9 @@ func writeObserved(w io.Writer, r observe.Report) error {
 background ran while critical work waited: %d times, %.3f ms in all (%.4f %% of the time)
 each: p50 %.0f us, p99 %.0f us, longest %.0f us
 `, r.Seconds, r.Events, r.Violations, r.TotalUS/1e3, r.TotalUS/1e4/r.Seconds, r.P50US, r.P99US, r.MaxUS)
+	if l := r.Longest; err == nil && l != nil {
+		_, err = fmt.Fprintf(w, "the longest, after %.6f s: CPU %d ran %s while %s waited\n", l.AtSeconds, l.CPU, l.Background, l.Waiting)
+	}
 	if err == nil && r.UnknownTasks > 0 {
 		_, err = fmt.Fprintf(w, "left out: %d tasks that came and went unseen\n", r.UnknownTasks)
 	}

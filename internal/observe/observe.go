@@ -41,6 +41,7 @@ const (
 // Task is what has to be known of a task.
 type Task struct {
 	Role Role
+	Name string // of the thread; empty for role Other
 	CPUs CPUSet // where it may run
 }
 

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -19,9 +20,9 @@ var twoCPUs = CPUSet{0b11}
 
 // tasks of the examples: batch is background, web and db are not, and db may run on CPU 1 only.
 var tasks = map[int]Task{
-	batch: {Background, twoCPUs},
-	web:   {Higher, twoCPUs},
-	db:    {Higher, CPUSet{0b10}},
+	batch: {Background, "spin", twoCPUs},
+	web:   {Higher, "web", twoCPUs},
+	db:    {Higher, "db", CPUSet{0b10}},
 }
 
 func turn(at time.Duration, cpu, from, to int) Event {
@@ -90,6 +91,10 @@ func TestReport(t *testing.T) {
 	if r.Histogram[1] != 99 || r.Histogram[6] != 1 {
 		t.Errorf("%v", r.Histogram)
 	}
+	want := Longest{AtSeconds: 0.009901, CPU: 0, US: 50, Background: fmt.Sprintf("spin[%d]", batch), Waiting: fmt.Sprintf("web[%d]", web)}
+	if r.Longest == nil || *r.Longest != want {
+		t.Errorf("the longest is %+v, want %+v", r.Longest, want)
+	}
 }
 
 // The oracle looks at each moment of a random trace by itself, and asks of each task what the events
@@ -127,7 +132,7 @@ func randomTrace(r *rand.Rand) (Trace, map[int]Task) {
 	cpus, pids := 1+r.IntN(3), 1+r.IntN(5)
 	tasks := map[int]Task{}
 	for pid := 1; pid <= pids; pid++ {
-		tasks[pid] = Task{Role(r.IntN(3)), CPUSet{r.Uint64()}}
+		tasks[pid] = Task{Role: Role(r.IntN(3)), CPUs: CPUSet{r.Uint64()}}
 	}
 	running, waiting := make([]int, cpus), map[int]bool{}
 	var all []Event

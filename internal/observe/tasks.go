@@ -67,6 +67,7 @@ func (t *Tasks) lookAt(dir string) error {
 		if err != nil {
 			return err
 		}
+		task.Name = field(string(status), "Name:")
 		if task.CPUs, err = ParseCPUSet(field(string(status), "Cpus_allowed_list:")); err != nil {
 			return err
 		}

@@ -31,6 +31,9 @@ func TestTasks(t *testing.T) {
 	if len(tasks.Found) != len(want) {
 		t.Errorf("found %v", tasks.Found)
 	}
+	if name := tasks.Found[20].Name; name != "api" {
+		t.Errorf("20 is named %q", name)
+	}
 	for pid, w := range want {
 		got := tasks.Found[pid]
 		if got.Role != w.role {
