@@ -30,10 +30,10 @@ static const u64 patience[NR_TIERS] = { 1000 * MSEC, 1000 * MSEC, 1000 * MSEC, 5
 
 u64 longest_wait[NR_TIERS]; /* in the shared queue, as of the last look; were it static, clang would split it */
 
-/* Does anybody in the tier's shared queue wait for longer than the order of things explains? */
-static __always_inline bool is_late(u32 tier)
+/* Does anybody whom this CPU may serve wait for longer than the order of things explains? */
+static __always_inline bool is_late(struct cpu_state *c, u32 tier)
 {
-	return longest_wait[tier] > 2 * patience[tier];
+	return longest_wait[tier] > 2 * patience[tier] || c->longest_wait[tier] > 2 * patience[tier];
 }
 
 /* To die, to stop, to freeze or to be traced: somebody waits for it to get that far. */
@@ -76,9 +76,15 @@ __noinline u64 age_queue(u64 queue, u32 tier, u64 longest, u64 now)
 					continue;
 				may_move--;
 			}
+			/*
+			 * On the move it is in no queue, and a CPU that looks just then does not find it. The
+			 * arrivals make that CPU look again, whether it began to look before or after the first.
+			 */
+			__sync_fetch_and_add(&arrivals[tier], 1);
 			scx_bpf_dsq_move_set_vtime(&it, front);
 			if (scx_bpf_dsq_move_vtime(&it, p, queue, 0))
 				COUNT_TIER(tier, aged);
+			__sync_fetch_and_add(&arrivals[tier], 1);
 		}
 	}
 	bpf_iter_scx_dsq_destroy(&it);
@@ -90,6 +96,9 @@ static int look_for_aged(void *map, u32 *index, struct timer_slot *slot)
 {
 	u64 now = scx_bpf_now();
 	u32 i;
+
+	if (left)
+		return 0;
 
 	for (u32 tier = 0; tier < NR_TIERS; tier++)
 		longest_wait[tier] = queued[tier] ? age_queue(shared_queue(tier), tier, longest_wait[tier], now) : 0;

@@ -188,7 +188,7 @@ static __noinline bool missed_arrival(u32 tier, s32 cpu)
 	for (u32 higher = 0; higher < NR_TIERS; higher++) {
 		if (higher >= tier)
 			break;
-		u32 shared = *(volatile u32 *)&queued[higher] - *(volatile u32 *)&in_transit[higher];
+		u32 shared = *(volatile u32 *)&queued[higher];
 		u32 pinned = *(volatile u32 *)&c->pinned[higher];
 
 		if (!shared && !pinned)
@@ -196,7 +196,9 @@ static __noinline bool missed_arrival(u32 tier, s32 cpu)
 		if (arrivals[higher] != c->seen[higher])
 			return true;
 		/* `queued` is read before the queue's length: see the header. */
-		if ((s32)shared > scx_bpf_dsq_nr_queued(shared_queue(higher)))
+		s32 there = shared - *(volatile u32 *)&in_transit[higher];
+
+		if (there > scx_bpf_dsq_nr_queued(shared_queue(higher)))
 			return true;
 		if (pinned && (s32)pinned > scx_bpf_dsq_nr_queued(pinned_queue(cpu, higher)))
 			return true;
@@ -204,11 +206,14 @@ static __noinline bool missed_arrival(u32 tier, s32 cpu)
 	return false;
 }
 
-/* Exit: say what runs here, then look for higher tasks that came meanwhile. Partner: announce(). */
+/*
+ * Exit: say what runs here, then look for higher tasks that came meanwhile. Partner: announce().
+ * A task that claimed this CPU as an idle one may have been put into its local queue, behind what runs.
+ */
 static void recheck(u32 tier, s32 cpu)
 {
 	open_cpu(tier, cpu);
-	if (missed_arrival(tier, cpu)) {
+	if (missed_arrival(tier, cpu) || scx_bpf_dsq_nr_queued(DSQ_LOCAL)) {
 		COUNT(rechecks);
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 	}

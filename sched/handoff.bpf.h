@@ -9,12 +9,13 @@
  *
  * Method: the wake-up says so (SCX_WAKE_SYNC). The task is queued, and the interrupt is put
  * off by three times the time that such hand-overs have lately taken, which the scheduler measures
- * itself. When the waker leaves its CPU in that time, its
- * CPU takes the task: dispatch() calls end_handoff(). When it does not, the timer claims a CPU
+ * itself. When the waker leaves its CPU in that time, its CPU takes the task, and running() ends
+ * the hand-over. When it does not, the timer claims a CPU
  * as enqueue() would have. Only one task at a time may wait for a waker; a second one
  * interrupts at once.
  *
- * Limits: a hand-over that does not come off delays the task by at most HANDOFF_MOST.
+ * Limits: a hand-over that does not come off delays the task by at most HANDOFF_MOST. The kernel
+ * says "sync" for what a network card's interrupt wakes, too: there the waker is whoever ran.
  */
 #ifndef TEMPER_HANDOFF_BPF_H
 #define TEMPER_HANDOFF_BPF_H
@@ -43,8 +44,10 @@ static int handoff_failed(void *map, u32 *index, struct timer_slot *slot)
 	struct task_struct *p;
 	struct task_state *t;
 
+	if (!pid)
+		return 0;
 	c->handoff_pid = 0;
-	p = pid ? bpf_task_from_pid(pid) : NULL;
+	p = bpf_task_from_pid(pid);
 	if (!p)
 		return 0;
 	t = task_state(p);
@@ -70,20 +73,20 @@ static bool begin_handoff(struct task_struct *p, struct task_state *t)
 	return true;
 }
 
-/* The waker's CPU looks for a task now. The timer may expire, or be put off by the next hand-over. */
-static __always_inline void end_handoff(struct cpu_state *c)
-{
-	c->handoff_pid = 0;
-}
-
-/* A task that was woken for a hand-over runs: on its waker's CPU, that is how long one takes. */
-static __always_inline void learn_handoff(struct task_state *t, s32 cpu, u64 now)
+/*
+ * A task that was woken for a hand-over runs, here or elsewhere: nobody has to be interrupted for it.
+ * On its waker's CPU, that is how long one takes.
+ */
+static __always_inline void end_handoff(struct task_struct *p, struct task_state *t, s32 cpu, u64 now)
 {
 	u64 took = now - t->runnable_at;
 
-	if (t->sync_wake && t->woken_on == cpu && took < HANDOFF_MOST)
-		usual_handoff_ns += ((s64)took - (s64)usual_handoff_ns) >> 4;
+	if (!t->sync_wake)
+		return;
 	t->sync_wake = false;
+	__sync_val_compare_and_swap(&cpu_state(t->woken_on)->handoff_pid, p->pid, 0);
+	if (t->woken_on == cpu && took < HANDOFF_MOST)
+		usual_handoff_ns += ((s64)took - (s64)usual_handoff_ns) >> 4;
 }
 
 #endif

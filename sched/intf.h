@@ -54,7 +54,8 @@ struct temper_control {
 
 /* Section ".rodata.config": set by the loader before the programs are loaded. */
 struct temper_config {
-	unsigned int nr_cpus;
+	unsigned int nr_cpus;   /* possible ones */
+	unsigned int nr_online; /* when CPUs come or go, the scheduler is loaded anew */
 	unsigned int system_share_pct;
 	unsigned long long heartbeat_timeout_ns; /* 0: an orphan stays */
 };

@@ -13,7 +13,8 @@
 static const char *const functions[] = {
 	"scx_bpf_create_dsq", "scx_bpf_dsq_insert", "scx_bpf_dsq_insert_vtime", "scx_bpf_dsq_move_to_local",
 	"scx_bpf_dsq_nr_queued", "scx_bpf_kick_cpu", "scx_bpf_task_cpu", "scx_bpf_exit_bstr", "scx_bpf_error_bstr",
-	"scx_bpf_now", "bpf_iter_scx_dsq_new", "bpf_iter_scx_dsq_next", "bpf_iter_scx_dsq_destroy",
+	"scx_bpf_now", "scx_bpf_dsq_move_set_vtime", "scx_bpf_dsq_move_vtime", "bpf_task_from_pid", "bpf_task_release",
+	"bpf_rcu_read_lock", "bpf_rcu_read_unlock", "bpf_iter_scx_dsq_new", "bpf_iter_scx_dsq_next", "bpf_iter_scx_dsq_destroy",
 };
 
 static bool read_line(const char *path, char *text, size_t size)
@@ -72,7 +73,7 @@ enum temper_status check_kernel(void)
 	if (geteuid())
 		return fail(TEMPER_NOT_ROOT, "loading a scheduler takes root; use sudo");
 	if (access(SCHED_EXT_DIR "/state", R_OK))
-		return fail(TEMPER_NO_SCHED_EXT, "kernel %s has no sched_ext; use 6.12 or later with CONFIG_SCHED_CLASS_EXT",
+		return fail(TEMPER_NO_SCHED_EXT, "kernel %s has no sched_ext; use 6.14 or later with CONFIG_SCHED_CLASS_EXT",
 			    kernel.release);
 	if (access(CGROUP_ROOT "/cgroup.controllers", R_OK))
 		return fail(TEMPER_NO_CGROUP, "no cgroup v2 at %s; mount it there", CGROUP_ROOT);

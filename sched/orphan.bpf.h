@@ -20,6 +20,8 @@ static int check_heartbeat(void *map, u32 *index, struct timer_slot *slot)
 	struct temper_control *c = get_control();
 	u64 now = bpf_ktime_get_ns();
 
+	if (left) /* what is attached now is another's */
+		return 0;
 	if (c && now > c->heartbeat_ns && now - c->heartbeat_ns > config.heartbeat_timeout_ns) {
 		scheduler_leave(EXIT_ORPHANED, "no sign of life from the loader for %llu ms", (now - c->heartbeat_ns) / MSEC);
 		return 0;

@@ -75,10 +75,10 @@ static u32 tier_of(struct task_struct *p, struct task_state *t, u64 now)
 }
 
 /* How often this CPU serves a tier of which `waiting` tasks are queued for it, at the least. */
-static __always_inline u64 parole_period(u32 tier, u32 waiting)
+static __always_inline u64 parole_period(struct cpu_state *c, u32 tier, u32 waiting)
 {
 	/* Together the CPUs are fast enough, unless the tasks are bound to a few of them. */
-	u64 period = ROUND * (is_late(tier) ? 1 : config.nr_cpus) / waiting;
+	u64 period = ROUND * (is_late(c, tier) ? 1 : config.nr_online) / waiting;
 
 	return period < parole[tier].period ? period : parole[tier].period;
 }
@@ -93,7 +93,7 @@ static u32 overdue_tier(struct cpu_state *c, u64 now, u64 *turn)
 			c->served_at[tier] = now;
 			continue;
 		}
-		u64 period = parole_period(tier, waiting);
+		u64 period = parole_period(c, tier, waiting);
 
 		if (now - c->served_at[tier] > period) {
 			u64 due = parole[tier].turn * period / parole[tier].period;

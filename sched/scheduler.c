@@ -5,6 +5,7 @@
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,18 +45,24 @@ static int open_pinned(const char *name)
 static const char *const pinned_maps[] = { "tiers", "control", "stats", "info", "exit_info", "timers" };
 #define NR_PINNED_MAPS (sizeof(pinned_maps) / sizeof(*pinned_maps))
 
+/* All that is there, so that nothing stays of a version that pinned more. */
 void remove_pins(void)
 {
 	char path[4096];
+	struct dirent *entry;
+	DIR *dir;
 
-	if (!options.pin_dir)
+	if (!options.pin_dir || !(dir = opendir(options.pin_dir)))
 		return;
+	/* The link first: what it lets go of is not in use any more. */
 	pin_path(path, sizeof(path), "link");
 	unlink(path);
-	for (unsigned i = 0; i < NR_PINNED_MAPS; i++) {
-		pin_path(path, sizeof(path), pinned_maps[i]);
-		unlink(path);
+	while ((entry = readdir(dir))) {
+		pin_path(path, sizeof(path), entry->d_name);
+		if (entry->d_name[0] != '.')
+			unlink(path);
 	}
+	closedir(dir);
 	rmdir(options.pin_dir);
 }
 
@@ -244,6 +251,7 @@ static enum temper_status configure(struct scheduler *s)
 			    libbpf_num_possible_cpus(), TEMPER_MAX_CPUS, TEMPER_MAX_CPUS);
 	*config = (struct temper_config){
 		.nr_cpus = libbpf_num_possible_cpus(),
+		.nr_online = sysconf(_SC_NPROCESSORS_ONLN),
 		.system_share_pct = options.system_share_pct,
 		/* Without a pin it cannot be orphaned. */
 		.heartbeat_timeout_ns = options.pin_dir ? options.heartbeat_timeout_s * 1000000000ull : 0,

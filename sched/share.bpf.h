@@ -138,13 +138,15 @@ static u64 system_refilled_at;
 
 static u32 tier_within_budget(u64 now)
 {
-	u64 last = system_refilled_at, cap = 100 * MSEC * config.nr_cpus * config.system_share_pct / 100;
+	u64 last = system_refilled_at;
+	s64 cap = 100 * MSEC * config.nr_online * config.system_share_pct / 100;
 
 	if (now - last > MSEC && __sync_val_compare_and_swap(&system_refilled_at, last, now) == last) {
-		u64 earned = (now - last) * config.nr_cpus * config.system_share_pct / 100;
-		s64 budget = system_budget_ns + earned;
+		s64 earned = (now - last) * config.nr_online * config.system_share_pct / 100;
+		s64 debt = system_budget_ns < -cap ? -cap : system_budget_ns; /* what it used as critical is not held against it for long */
+		s64 budget = debt + earned;
 
-		system_budget_ns = last && budget < (s64)cap ? budget : (s64)cap;
+		system_budget_ns = last && budget < cap ? budget : cap;
 	}
 	if (system_budget_ns > 0)
 		return TIER_SYSTEM;

@@ -18,11 +18,13 @@
 /* Set by the loader. What stands here is what the verifier would see without one. */
 const volatile struct temper_config config SEC(".rodata.config") = {
 	.nr_cpus = 8,
+	.nr_online = 8,
 	.system_share_pct = 20,
 	.heartbeat_timeout_ns = 10000 * MSEC,
 };
 
 struct cpu_state {
+	bool busy;	       /* as update_idle() said; false before it has said anything */
 	u32 running;	       /* tier of the running task + 1; 0: none of ours */
 	bool parole;	       /* the running task was let in out of order: it may not be claimed */
 	u64 parole_next;       /* the task about to run is, for so long; 0: it is not */

@@ -79,7 +79,8 @@ s32 BPF_PROG(temper_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_fl
 		return prev_cpu;
 	if (claim.was == IDLE)
 		COUNT_TIER(tier, placed_idle);
-	scx_bpf_dsq_insert(p, DSQ_LOCAL, slice_ns[tier], claim.was == IDLE ? 0 : ENQ_PREEMPT);
+	/* One that was idle may run background by the time that the task is there. */
+	scx_bpf_dsq_insert(p, DSQ_LOCAL, slice_ns[tier], ENQ_PREEMPT);
 	return claim.cpu;
 }
 
@@ -219,7 +220,11 @@ static void keep(struct task_struct *p, u32 tier, s32 cpu, u64 now)
 {
 	struct cpu_state *c = cpu_state(cpu);
 
-	if (tier >= NR_TIERS)
+	/*
+	 * take() lets go of the run queue's lock: a task that claimed this CPU may have been
+	 * put here meanwhile. A new slice would undo its interrupt, and hold it up for as long.
+	 */
+	if (tier >= NR_TIERS || scx_bpf_dsq_nr_queued(DSQ_LOCAL))
 		return;
 	end_claim(c, tier, now);
 	c->parole = false;
@@ -227,6 +232,18 @@ static void keep(struct task_struct *p, u32 tier, s32 cpu, u64 now)
 	set_slice(p, slice_ns[tier]);
 	if (tier > TIER_CRITICAL)
 		recheck(tier, cpu);
+}
+
+/* A task changes its tier while it runs: as one that has its vtime in no tier yet. */
+static void change_tier(struct task_struct *p, struct task_state *t, u32 tier, s32 cpu)
+{
+	if (t->tier == tier)
+		return;
+	if (t->tier > TIER_CRITICAL)
+		shut_cpu(t->tier, cpu);
+	t->tier = tier;
+	cpu_state(cpu)->running = tier + 1;
+	queue_position(p, t);
 }
 
 SEC("struct_ops/dispatch")
@@ -238,13 +255,13 @@ void BPF_PROG(temper_dispatch, s32 cpu, struct task_struct *prev)
 	u32 prev_tier = NR_TIERS, overdue;
 
 	end_transit(c);
-	end_handoff(c);
+	c->parole_next = 0;
 	if (t) {
 		charge(prev, t);
-		prev_tier = tier_of(prev, t, now);
-		/* Its place is another CPU's now, or another tier's: it has to queue anew. */
-		if (prev_tier != t->tier || !bpf_cpumask_test_cpu(cpu, prev->cpus_ptr))
-			prev_tier = NR_TIERS;
+		change_tier(prev, t, tier_of(prev, t, now), cpu);
+		/* Where it may not stay, the kernel fetches it. */
+		if (bpf_cpumask_test_cpu(cpu, prev->cpus_ptr))
+			prev_tier = t->tier;
 	}
 	overdue = overdue_tier(c, now, &turn);
 	if (overdue < NR_TIERS && overdue != prev_tier && take(overdue, cpu)) {
@@ -262,16 +279,24 @@ void BPF_PROG(temper_dispatch, s32 cpu, struct task_struct *prev)
 		if (take(tier, cpu))
 			return;
 	}
-	recheck(IDLE, cpu);
+	/* It stays idle. One that becomes so says it in update_idle(): a real-time task may take it first. */
+	if (!c->busy)
+		recheck(IDLE, cpu);
 }
 
-/* A CPU that runs anything, be it a real-time task, is not idle. dispatch() says when it is. */
+/* A CPU that runs anything, be it a real-time task, is not idle. */
 SEC("struct_ops/update_idle")
 void BPF_PROG(temper_update_idle, s32 cpu, bool idle)
 {
-	end_transit(cpu_state(cpu));
-	if (!idle)
+	struct cpu_state *c = cpu_state(cpu);
+
+	c->busy = !idle;
+	if (!idle) {
 		shut_cpu(IDLE, cpu);
+		return;
+	}
+	end_transit(c);
+	recheck(IDLE, cpu);
 }
 
 SEC("struct_ops/running")
@@ -282,16 +307,18 @@ void BPF_PROG(temper_running, struct task_struct *p)
 	struct task_state *t = task_state(p);
 	u64 now = scx_bpf_now();
 
-	end_transit(c);
 	if (!t)
 		return;
+	/* Another that got in before it leaves it where it is: in transit. */
+	if (t->queued == QUEUED_SHARED)
+		end_transit(c);
 	withdraw(t);
 	u32 tier = t->tier;
 
 	if (tier >= NR_TIERS)
 		return;
 	count_wait(tier, now - t->runnable_at);
-	learn_handoff(t, cpu, now);
+	end_handoff(p, t, cpu, now);
 	t->charged_exec = p->se.sum_exec_runtime;
 	if (t->vtime_tier == tier && (s64)(p->scx.dsq_vtime - tier_clock[tier]) > 0)
 		tier_clock[tier] = p->scx.dsq_vtime;
@@ -303,22 +330,21 @@ void BPF_PROG(temper_running, struct task_struct *p)
 	c->parole = turn;
 	c->parole_next = 0;
 	if (turn) {
-		if (turn < slice_ns[tier])
-			limit_parole(cpu, turn);
+		limit_parole(cpu, turn);
 		return;
 	}
 	if (tier > TIER_CRITICAL)
 		recheck(tier, cpu);
 }
 
-/* A backstop: a kick that was lost ends here, at the next tick. */
+/* A backstop: a kick that was lost ends here, at the next tick. A turn on parole has a timer to end it. */
 SEC("struct_ops/tick")
 void BPF_PROG(temper_tick, struct task_struct *p)
 {
 	s32 cpu = scx_bpf_task_cpu(p);
 	struct task_state *t = task_state(p);
 
-	if (!t)
+	if (!t || cpu_state(cpu)->parole)
 		return;
 	for (u32 higher = 0; higher < NR_TIERS; higher++) {
 		if (higher >= t->tier)
@@ -454,6 +480,8 @@ SEC("struct_ops/exit")
 void BPF_PROG(temper_exit, struct scx_exit_info *ei)
 {
 	u32 zero = 0;
+
+	left = true;
 	struct temper_exit_info *e = bpf_map_lookup_elem(&exit_info, &zero);
 
 	if (!e)

@@ -36,6 +36,8 @@ struct {
 	__type(value, struct timer_slot);
 } timers SEC(".maps");
 
+static bool left; /* temper_exit(): pinned maps outlive the scheduler, and so do their timers */
+
 typedef int timer_callback(void *map, u32 *index, struct timer_slot *slot);
 
 static __always_inline s32 prepare_timer(u32 index, timer_callback *callback)

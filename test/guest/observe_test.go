@@ -122,10 +122,11 @@ func TestTimedBackgroundNeverRunsWhileCriticalWaits(t *testing.T) {
 	}
 }
 
-// In microseconds, on the lab's machine.
+// In microseconds, on the lab's machine. Who is on the way to a CPU that the real-time task takes
+// waits for the end of its millisecond.
 const (
 	mostViolation   = 150
-	mostInterrupted = 500
+	mostInterrupted = 1000 + mostViolation
 )
 
 func TestObserveRefusesBadInput(t *testing.T) {
