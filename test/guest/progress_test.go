@@ -55,7 +55,7 @@ func pinnedToEach(t *testing.T, cg string) []*spinner {
 
 // A minute of nothing but critical work: nobody is ejected, nobody starves, and the kernel's own
 // work, which no tier may hold up, goes on.
-func TestEveryTaskRunsAtFullCriticalLoad(t *testing.T) {
+func TestTimedEveryTaskRunsAtFullCriticalLoad(t *testing.T) {
 	attachTiers(t)
 	before := kernel(t)
 	n := runtime.NumCPU()
