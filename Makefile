@@ -56,9 +56,9 @@ test-guest: build ## scheduler, loader and agent in a real kernel, in an emulate
 	timeout 1500 bin/temper lab exec --timeout 1400s --cpus 2 --file /guest.test=build/guest.test -- \
 		/guest.test -test.v -test.skip '^Test(Timed|Interrupted)'
 
-test-timed: build ## the tests of figures, on the deterministic machine; takes long
+test-timed: build ## the tests of figures, on the deterministic machine
 	$(GO) test -c -tags guest -o build/guest.test ./test/guest
-	timeout 7200 bin/temper lab exec --timeout 7000s --cpus 3 --deterministic --file /guest.test=build/guest.test -- \
+	timeout 1500 bin/temper lab exec --timeout 1400s --cpus 3 --deterministic --file /guest.test=build/guest.test -- \
 		/guest.test -test.v -test.run '^Test(Timed|Interrupted)'
 
 # The same seed twice gives the same record, to the last digit; on the way, a bursty service and a
