@@ -76,7 +76,8 @@ test-lab: build ## the lab is deterministic, and Temper keeps its bars against s
 	bin/temper lab ladder $(SHORT_LADDER) --json build/lab-2.json >/dev/null
 	bin/temper bench compare build/lab-1.json build/lab-2.json
 	bin/temper lab ladder $(GUARD) --json build/guard.json >/dev/null
-	bin/temper bench report build/guard.json --aa $(AA_RECORDS) --check
+	bin/temper bench report build/guard.json --aa $(AA_RECORDS) --check >build/guard.txt || { cat build/guard.txt; exit 1; }
+	tail -n 1 build/guard.txt
 
 lint: ## formatting and vet
 	@unformatted=$$(gofmt -l cmd internal lab test); \
