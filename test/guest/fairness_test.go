@@ -12,7 +12,7 @@ import (
 // slice is how long a task of the upper tiers runs before others of its tier have their turn.
 const slice = 3 * time.Millisecond
 
-// On the deterministic machine ('make test-guest'): another host's business would count as a task's CPU time.
+// On the deterministic machine ('make test-timed'): another host's business would count as a task's CPU time.
 //
 // Cgroups share by weight at every level, tasks by nice: each group's CPU time over seconds of the
 // node is what its weights say. Each group has enough tasks to be able to use its share.

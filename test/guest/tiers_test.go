@@ -16,7 +16,7 @@ import (
 // These tests run on the deterministic machine: what a host does beside would count as CPU time of the
 // task that it interrupts.
 
-// second of CPU time a CPU: long enough for parole, which is due each 100 ms, to show and not to count.
+// second of CPU time a CPU: long enough for parole, which is due each 50 or 250 ms, to show and not to count.
 func second() time.Duration { return time.Duration(runtime.NumCPU()) * time.Second }
 
 // What parole may take of the node here.
