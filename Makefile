@@ -53,8 +53,8 @@ test-unit: ## the tests that need no guest
 # Tests named TestTimed... measure time, and want the deterministic machine: test-timed.
 test-guest: build ## scheduler, loader and agent in a real kernel, in an emulated machine
 	$(GO) test -c -tags guest -o build/guest.test ./test/guest
-	timeout 1500 bin/temper lab exec --timeout 1400s --cpus 2 --file /guest.test=build/guest.test -- \
-		/guest.test -test.v -test.skip '^Test(Timed|Interrupted)'
+	timeout 1500 bin/temper lab exec --timeout 900s --cpus 2 --console build/console.log --file /guest.test=build/guest.test -- \
+		/guest.test -test.v -test.skip '^Test(Timed|Interrupted)' || { status=$$?; cat build/console.log; exit $$status; }
 
 test-timed: build ## the tests of figures, on the deterministic machine
 	$(GO) test -c -tags guest -o build/guest.test ./test/guest

@@ -3,7 +3,10 @@ package lab
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,11 +25,17 @@ type guest struct {
 	args     []string
 	initrd   []byte
 	deadline time.Duration // real time after which the guest is taken to be stuck
+	console  string        // file to keep what its kernel said in; "": nowhere
 }
+
+// answerWithin bounds how long a stuck guest may take to say where it is.
+const answerWithin = 30 * time.Second
+
+var errStuck = errors.New("the guest was stopped")
 
 // boot runs a guest in a folder of its own until it says that it is done, and hands each of its
 // events to handle. When it returns, no process and no file of the guest is left, whatever happened.
-func (c Cache) boot(ctx context.Context, g guest, handle func(plan.Event) error) error {
+func (c Cache) boot(ctx context.Context, g guest, handle func(plan.Event) error) (err error) {
 	dir, leave, err := c.runFolder()
 	if err != nil {
 		return err
@@ -39,8 +48,13 @@ func (c Cache) boot(ctx context.Context, g guest, handle func(plan.Event) error)
 		}
 	}
 	bounded, cancel := context.WithTimeoutCause(ctx, g.deadline,
-		fmt.Errorf("the guest was stopped: it did not end within %s", g.deadline.Round(time.Second)))
+		fmt.Errorf("%w: it did not end within %s", errStuck, g.deadline.Round(time.Second)))
 	defer cancel()
+	defer func() {
+		if keepErr := keepConsole(dir, g.console); err == nil {
+			err = keepErr
+		}
+	}()
 	var emulatorErr error
 	ended := make(chan struct{})
 	go func() {
@@ -74,7 +88,13 @@ func runEmulator(ctx context.Context, g guest, dir string) error {
 	cmd.Stderr = &stderr
 	// A process group of its own: Ctrl-C reaches this process, which then ends the guest.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.Cancel = func() error {
+		if errors.Is(context.Cause(ctx), errStuck) && askWhereItIs(dir) == nil {
+			return nil // it ends by itself, or after WaitDelay
+		}
+		return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	}
+	cmd.WaitDelay = answerWithin
 	err := cmd.Run()
 	switch {
 	case ctx.Err() != nil:
@@ -83,6 +103,35 @@ func runEmulator(ctx context.Context, g guest, dir string) error {
 		return fmt.Errorf("the emulator failed: %w: %s", err, strings.TrimSpace(stderr.String()))
 	}
 	return fmt.Errorf("the guest ended before it was done")
+}
+
+// askWhereItIs has a fast guest's kernel print all its tasks and panic. The deterministic guest has no
+// monitor, and cannot be asked.
+func askWhereItIs(dir string) error {
+	here, err := os.Open(dir) // the path of a socket is short
+	if err != nil {
+		return err
+	}
+	defer here.Close()
+	monitor, err := net.Dial("unix", fmt.Sprintf("/proc/self/fd/%d/%s", here.Fd(), monitorFile))
+	if err != nil {
+		return err
+	}
+	defer monitor.Close()
+	_, err = io.WriteString(monitor, "nmi\n")
+	return err
+}
+
+// keepConsole copies what the kernel said to where it was asked for.
+func keepConsole(dir, to string) error {
+	if to == "" {
+		return nil
+	}
+	text, err := os.ReadFile(filepath.Join(dir, consoleFile))
+	if err != nil && !os.IsNotExist(err) { // an emulator that did not start has left none
+		return err
+	}
+	return os.WriteFile(to, text, 0o644)
 }
 
 // runFolder makes a folder for one guest, and removes those of runs that were killed.

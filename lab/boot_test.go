@@ -2,9 +2,12 @@ package lab
 
 import (
 	"context"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -104,5 +107,43 @@ func TestRunFoldersOfKilledRunsAreSwept(t *testing.T) {
 	}
 	leaveFirst()
 	leaveSecond()
+	checkNothingLeft(t, c)
+}
+
+// A guest that is stuck is asked where, once, and has what it says kept.
+func TestBootAsksAStuckGuestWhereItIs(t *testing.T) {
+	c, dir := Cache(t.TempDir()), t.TempDir()
+	socket, answer, kept := filepath.Join(dir, "socket"), filepath.Join(dir, "answer"), filepath.Join(dir, "kept")
+	if err := syscall.Mkfifo(answer, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	monitor, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer monitor.Close()
+	asked := make(chan string, 1)
+	g := fake(`ln -s ` + socket + ` monitor; echo '{"kind":"log"}' >data.jsonl; cat ` + answer + ` >console.log`)
+	g.console = kept
+	ctx, stick := context.WithCancelCause(t.Context())
+	go func() {
+		conn, err := monitor.Accept()
+		if err != nil {
+			return // the test is over
+		}
+		text, _ := io.ReadAll(conn)
+		asked <- string(text)
+		os.WriteFile(answer, []byte("task:sleep\n"), 0)
+	}()
+	err = c.boot(ctx, g, func(plan.Event) error { stick(errStuck); return nil })
+	if err == nil {
+		t.Error("no error")
+	}
+	if got := <-asked; got != "nmi\n" {
+		t.Errorf("asked %q", got)
+	}
+	if text, err := os.ReadFile(kept); err != nil || string(text) != "task:sleep\n" {
+		t.Errorf("kept %q, %v", text, err)
+	}
 	checkNothingLeft(t, c)
 }

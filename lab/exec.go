@@ -23,6 +23,7 @@ type ExecOptions struct {
 	Files    map[string]string // path in the guest: path on the host
 	Deadline time.Duration     // real time; the guest is stopped after it
 	Output   io.Writer         // what the command prints, as it prints it
+	Console  string            // file on the host for what the guest's kernel says; "": none
 }
 
 // Exec boots a machine, runs a command in it, and returns the command's exit status.
@@ -48,6 +49,7 @@ func Exec(ctx context.Context, o ExecOptions) (status int, err error) {
 		args:     args,
 		initrd:   initrd,
 		deadline: o.Deadline,
+		console:  o.Console,
 	}, func(e plan.Event) (err error) {
 		switch e.Kind {
 		case "log":

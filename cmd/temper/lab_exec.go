@@ -53,7 +53,8 @@ its executed instructions. Nothing it does outlives it.`,
 	cmd.Flags().BoolVar(&deterministic, "deterministic", false, "a guest second is a number of instructions, not of the host's")
 	cmd.Flags().StringArrayVar(&files, "file", nil, "GUESTPATH=HOSTPATH: put a file into the guest; may be repeated")
 	cmd.Flags().StringArrayVar(&o.Env, "env", nil, "NAME=VALUE: set a variable for the command; may be repeated")
-	cmd.Flags().DurationVar(&o.Deadline, "timeout", 10*time.Minute, "stop the guest after this time")
+	cmd.Flags().DurationVar(&o.Deadline, "timeout", 10*time.Minute, "stop the guest after this time; a fast one first says where each task hangs")
+	cmd.Flags().StringVar(&o.Console, "console", "", "keep what the guest's kernel says in this file")
 	return cmd
 }
 
