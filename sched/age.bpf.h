@@ -14,8 +14,8 @@
  * the look before has seen, or more. Whoever has been asked to die, stop or freeze goes to the
  * front at once: waking it up is no event for a scheduler, since it is runnable already.
  *
- * Limits: a task gets a slice in each `patience`, be its share smaller. A look takes some
- * 50 ns for each queued task, in a soft interrupt of one CPU.
+ * Limits: a task gets a slice in each `patience`, be its share smaller. A look takes time
+ * for each task that is queued, in a soft interrupt of one CPU.
  */
 #ifndef TEMPER_AGE_BPF_H
 #define TEMPER_AGE_BPF_H

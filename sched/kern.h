@@ -36,6 +36,7 @@ enum bpf_map_type {
 enum { BPF_F_NO_PREALLOC = 1, BPF_F_MMAPABLE = 1 << 10, BPF_LOCAL_STORAGE_GET_F_CREATE = 1, BPF_ANY = 0 };
 enum { CLOCK_MONOTONIC = 1, ENOMEM = 12 };
 enum { PF_EXITING = 0x00000004, PF_KTHREAD = 0x00200000 };
+enum { DEFAULT_PRIO = 120 }; /* static_prio of nice 0 */
 enum { SIGSTOP = 19, SIGNAL_GROUP_EXIT = 0x4, BPF_F_TIMER_CPU_PIN = 2 };
 /* Stop, ptrace trap and cgroup freeze, asked for and not yet obeyed (JOBCTL_*_PENDING and JOBCTL_TRAP_*). */
 #define JOBCTL_ASKED (1UL << 17 | 1UL << 19 | 1UL << 20 | 1UL << 23)
@@ -86,6 +87,7 @@ struct task_struct {
 	struct completion *vfork_done;
 	struct task_struct *real_parent;
 	int pid;
+	int static_prio;
 	int nr_cpus_allowed;
 	const struct cpumask *cpus_ptr;
 	unsigned short migration_disabled;

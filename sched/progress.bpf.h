@@ -5,8 +5,8 @@
  * Problem: tiers are strict, and the kernel ejects a scheduler that leaves any
  * runnable task waiting for 30 s. What the kernel itself has to do must not wait at all.
  *
- * Method: duty() names the tasks that do kernel work: kernel threads, exiting tasks,
- * and those that may not migrate just now. They queue as `system`, beyond its share.
+ * Method: duty() names the tasks that do kernel work for others: kernel threads of one CPU,
+ * exiting tasks, and those that may not migrate just now. They queue as `system`, beyond its share.
  * For the rest there is parole: each CPU remembers when it last ran a tier; when a
  * task of it has been queued for longer than the tier's period, the next dispatch
  * takes one out of order, for a turn. The period shrinks with the number that waits, so that
@@ -48,11 +48,14 @@ static __always_inline bool may_not_migrate(struct task_struct *p)
 
 static __always_inline bool duty(struct task_struct *p)
 {
-	return (p->flags & (PF_KTHREAD | PF_EXITING)) || may_not_migrate(p) || asked_to_end(p);
+	return serves_one_cpu(p) || (p->flags & PF_EXITING) || may_not_migrate(p) || asked_to_end(p);
 }
 
-static u32 tier_by_cgroup(struct task_struct *p, struct task_state *t)
+/* The tier that a task belongs to, whatever it does just now. */
+static u32 home_tier(struct task_struct *p, struct task_state *t)
 {
+	if (p->flags & PF_KTHREAD)
+		return tier_of_kthread(p);
 	u32 tier = tier_of_slot(t->cgroup);
 
 	if (p->vfork_done && p->real_parent) {
@@ -69,7 +72,7 @@ static u32 tier_of(struct task_struct *p, struct task_state *t, u64 now)
 {
 	if (duty(p))
 		return TIER_SYSTEM;
-	u32 tier = tier_by_cgroup(p, t);
+	u32 tier = home_tier(p, t);
 
 	return tier == TIER_SYSTEM ? tier_within_budget(now) : tier;
 }

@@ -131,15 +131,18 @@ static __noinline u64 share_of(struct task_state *t)
 
 /*
  * The system tier comes first, but only for its guaranteed share of the node: then
- * its user tasks queue with the critical ones. Kernel threads are not counted.
+ * its tasks queue with the critical ones. What serves one CPU is not counted. Of a budget
+ * that is not used no more is kept than BURST earns: it is what critical may have to wait for.
  */
+#define BURST (20 * MSEC)
+
 static s64 system_budget_ns;
 static u64 system_refilled_at;
 
 static u32 tier_within_budget(u64 now)
 {
 	u64 last = system_refilled_at;
-	s64 cap = 100 * MSEC * config.nr_online * config.system_share_pct / 100;
+	s64 cap = BURST * config.nr_online * config.system_share_pct / 100;
 
 	if (now - last > MSEC && __sync_val_compare_and_swap(&system_refilled_at, last, now) == last) {
 		s64 earned = (now - last) * config.nr_online * config.system_share_pct / 100;
@@ -166,7 +169,7 @@ static void charge(struct task_struct *p, struct task_state *t)
 	t->charged_exec += used;
 	s->tier[tier].run_ns += used;
 	set_vtime(p, p->scx.dsq_vtime + used * WHOLE / share_of(t));
-	if (t->active_tier == TIER_SYSTEM && !(p->flags & PF_KTHREAD))
+	if (t->active_tier == TIER_SYSTEM && !serves_one_cpu(p))
 		atomic_add((u64 *)&system_budget_ns, -(s64)used);
 }
 

@@ -56,7 +56,7 @@ void BPF_PROG(temper_runnable, struct task_struct *p, u64 enq_flags)
 		return;
 	t->runnable_at = scx_bpf_now();
 	t->tier = tier_of(p, t, t->runnable_at);
-	activate(p, t, tier_by_cgroup(p, t));
+	activate(p, t, home_tier(p, t));
 }
 
 SEC("struct_ops/select_cpu")
@@ -139,13 +139,12 @@ void BPF_PROG(temper_enqueue, struct task_struct *p, u64 enq_flags)
 	withdraw(t);
 	u32 tier = t->tier = tier_of(p, t, now);
 
-	if (t->active && !duty(p) && t->active_tier != tier_by_cgroup(p, t)) {
+	if (t->active && !duty(p) && t->active_tier != home_tier(p, t)) {
 		deactivate(t);
-		activate(p, t, tier_by_cgroup(p, t));
+		activate(p, t, home_tier(p, t));
 	}
 	COUNT_TIER(tier, enqueued);
-	/* What the kernel does for one CPU goes before all else there. */
-	if ((p->flags & PF_KTHREAD) && p->nr_cpus_allowed == 1) {
+	if (serves_one_cpu(p)) {
 		scx_bpf_dsq_insert(p, DSQ_LOCAL, slice_ns[TIER_SYSTEM], enq_flags | ENQ_PREEMPT);
 		return;
 	}

@@ -186,4 +186,19 @@ static void close_slot(struct cgroup *cgrp)
 		bpf_map_push_elem(&free_slots, &index, BPF_ANY);
 }
 
+/*
+ * What the kernel does for one CPU cannot be done elsewhere or by another, and goes before
+ * all else there.
+ */
+static __always_inline bool serves_one_cpu(struct task_struct *p)
+{
+	return (p->flags & PF_KTHREAD) && p->nr_cpus_allowed == 1;
+}
+
+/* Kernel threads that the kernel itself holds back by nice (khugepaged, ksmd) are no system's need. */
+static __always_inline u32 tier_of_kthread(struct task_struct *p)
+{
+	return p->static_prio > DEFAULT_PRIO ? TIER_STANDARD : TIER_SYSTEM;
+}
+
 #endif
