@@ -9,12 +9,12 @@ CC ?= gcc
 # -buildvcs=false: equal sources give equal programs, committed or not, and the lab's hashes stay.
 GOFLAGS_STATIC := -trimpath -buildvcs=false -ldflags='-s -w'
 CFLAGS_GUEST := -O2 -Wall -Wextra -Werror -D_GNU_SOURCE -static -pthread
-GUEST_LOAD := chain mcload preempt quantum spin
+GUEST_LOAD := chain churn mcload preempt quantum spin
 
 include packaging/install.mk
 include docs/docs.mk
 
-.PHONY: demo records help deps build temper sched guest test test-unit test-guest test-timed test-lab lint clean
+.PHONY: demo records chaos help deps build temper sched guest test test-unit test-guest test-timed test-lab lint clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,6 +32,7 @@ sched: | bin build/guest
 
 guest: $(GUEST_LOAD:%=build/guest/%) | build/guest
 	CGO_ENABLED=0 $(GO) build $(GOFLAGS_STATIC) -o build/guest/init ./lab/guest
+	CGO_ENABLED=0 $(GO) build $(GOFLAGS_STATIC) -o build/guest/chaos ./lab/guest/chaos
 
 build/guest/%: lab/guest/load/%.c lab/guest/load/load.h | build/guest
 	$(CC) $(CFLAGS_GUEST) -o $@ $< -lm
@@ -78,6 +79,9 @@ test-lab: build ## the lab is deterministic, and Temper keeps its bars against s
 	bin/temper lab ladder $(GUARD) --json build/guard.json >/dev/null
 	bin/temper bench report build/guard.json --aa $(AA_RECORDS) --check >build/guard.txt || { cat build/guard.txt; exit 1; }
 	tail -n 1 build/guard.txt
+
+chaos: build ## attack the scheduler in guests, 200 seeds; takes hours
+	bin/temper lab chaos --seeds 200 --json build/chaos.json
 
 lint: ## formatting and vet
 	@unformatted=$$(gofmt -l cmd internal lab test); \

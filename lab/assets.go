@@ -15,6 +15,8 @@ const (
 	temperProgram    = "bin/temper"
 	bpfObject        = "build/temper.bpf.o"
 	guestInit        = "build/guest/init"
+	chaosProgram     = "build/guest/chaos"
+	churnProgram     = "build/guest/churn"
 )
 
 // guestPrograms are the load generators and tools of every guest.

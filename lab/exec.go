@@ -15,7 +15,6 @@ import (
 
 // ExecOptions is one command to run in a guest.
 type ExecOptions struct {
-	Options
 	CPUs     int // virtual CPUs
 	Quantum  int // with it the machine is the deterministic one, on which every virtual CPU has a turn in this time, in us
 	Argv     []string
@@ -26,12 +25,17 @@ type ExecOptions struct {
 	Console  string            // file on the host for what the guest's kernel says; "": none
 }
 
-// Exec boots a machine, runs a command in it, and returns the command's exit status.
-func Exec(ctx context.Context, o ExecOptions) (status int, err error) {
-	l, err := Open(ctx, o.Options, true)
+// Exec gets a machine ready and runs one command on it.
+func Exec(ctx context.Context, options Options, o ExecOptions) (status int, err error) {
+	l, err := Open(ctx, options, true)
 	if err != nil {
 		return 0, err
 	}
+	return l.Exec(ctx, o)
+}
+
+// Exec boots the machine, runs a command in it, and returns the command's exit status.
+func (l *Lab) Exec(ctx context.Context, o ExecOptions) (status int, err error) {
 	args, err := l.execArgs(o)
 	if err != nil {
 		return 0, err
@@ -67,16 +71,22 @@ func (l *Lab) execArgs(o ExecOptions) ([]string, error) {
 	if o.Quantum == 0 {
 		return fastArgs(o.CPUs, l.cache.Vmlinuz(l.Kernel)), nil
 	}
-	s, err := machineFor(o.CPUs - 1)
+	s, err := deterministicMachine(o.CPUs)
 	if err != nil {
 		return nil, err
 	}
-	if s.vcpus != o.CPUs {
-		return nil, exit.New(exit.Usage, fmt.Sprintf("choose %d or %d", small.vcpus, large.vcpus),
-			"no deterministic machine has %d CPUs", o.CPUs)
-	}
 	kernel, err := l.cache.steadyKernel(l.Kernel)
 	return deterministicArgs(s, kernel), err
+}
+
+func deterministicMachine(cpus int) (speed, error) {
+	for _, s := range []speed{small, large} {
+		if s.vcpus == cpus {
+			return s, nil
+		}
+	}
+	return speed{}, exit.New(exit.Usage, fmt.Sprintf("choose %d or %d", small.vcpus, large.vcpus),
+		"no deterministic machine has %d CPUs", cpus)
 }
 
 // execOverlay holds the command, the files that come with it, and the temper that runs now (a

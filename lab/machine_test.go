@@ -29,10 +29,10 @@ func TestMachinesHaveOneSpeed(t *testing.T) {
 
 func TestDeterministicArgs(t *testing.T) {
 	got := strings.Join(deterministicArgs(large, "K"), " ")
-	want := "-accel tcg,thread=single -icount shift=0,sleep=off -rtc base=2026-01-01,clock=vm -smp 7 " +
+	want := "-accel tcg,thread=single -monitor none -icount shift=0,sleep=off -rtc base=2026-01-01,clock=vm -smp 7 " +
 		"-append console=ttyS0 quiet panic=-1 nokaslr iomem=relaxed cryptomgr.notests damon_stat.enabled=N idle=poll hpet=disable nr_cpus=6 " +
 		"-machine pc,hpet=on -cpu max,-rdrand,-rdseed -m 2048 -kernel K -initrd initrd " +
-		"-display none -monitor none -no-reboot -nic none -serial file:console.log -serial file:data.jsonl"
+		"-display none -no-reboot -nic none -serial file:console.log -serial file:data.jsonl"
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

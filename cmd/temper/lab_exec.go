@@ -39,9 +39,10 @@ its executed instructions. Nothing it does outlives it.`,
 			if deterministic {
 				o.Quantum = plan.DefaultQuantum
 			}
-			o.Options, o.Argv, o.Output = machine.options(), args, cmd.OutOrStdout()
-			o.Notify = func(what string) { fmt.Fprintln(cmd.ErrOrStderr(), what) }
-			status, err := lab.Exec(cmd.Context(), o)
+			o.Argv, o.Output = args, cmd.OutOrStdout()
+			options := machine.options()
+			options.Notify = func(what string) { fmt.Fprintln(cmd.ErrOrStderr(), what) }
+			status, err := lab.Exec(cmd.Context(), options, o)
 			if err == nil && status != 0 {
 				return &exit.Error{Status: status, Cause: fmt.Errorf("%s left with status %d in the guest", args[0], status)}
 			}

@@ -1,0 +1,102 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/lab/chaos"
+	"temper.dev/temper/lab/plan"
+)
+
+// ChaosOptions say how to attack.
+type ChaosOptions struct {
+	Seeds   []int64
+	Seconds float64 // of attack, a seed; guest time
+	CPUs    int     // virtual ones
+	Fast    bool    // on several host threads: more happens at once, and no seed happens twice
+	Jobs    int     // guests at a time
+}
+
+// Check refuses what no machine can do.
+func (o ChaosOptions) Check() error {
+	if len(o.Seeds) == 0 || o.Jobs < 1 || o.Seconds <= 0 || o.CPUs < 2 {
+		return exit.New(exit.Usage, "", "an attack takes a seed, a job, two CPUs and some time at the least")
+	}
+	if o.Fast {
+		return nil
+	}
+	_, err := deterministicMachine(o.CPUs)
+	return err
+}
+
+// mostPerSecond bounds how many real seconds a guest second of an attack may take. A guest that is
+// busier than that hangs.
+const mostPerSecond = 20
+
+// Chaos attacks one guest a seed, and hands each report to done, from several goroutines. A guest that
+// hangs or breaks is a violation like others; what keeps guests from being started at all is an error.
+func (l *Lab) Chaos(ctx context.Context, o ChaosOptions, done func(chaos.Report)) error {
+	for _, program := range []string{chaosProgram, churnProgram} {
+		if _, err := l.assets.file(program); err != nil {
+			return err
+		}
+	}
+	seeds := make(chan int64, len(o.Seeds))
+	for _, seed := range o.Seeds {
+		seeds <- seed
+	}
+	close(seeds)
+	var workers sync.WaitGroup
+	for range min(o.Jobs, len(o.Seeds)) {
+		workers.Go(func() {
+			for seed := range seeds {
+				report := l.attack(ctx, o, seed)
+				if ctx.Err() != nil {
+					return
+				}
+				done(report)
+			}
+		})
+	}
+	workers.Wait()
+	return ctx.Err()
+}
+
+// attack attacks one guest.
+func (l *Lab) attack(ctx context.Context, o ChaosOptions, seed int64) chaos.Report {
+	var out bytes.Buffer
+	exec := ExecOptions{
+		CPUs: o.CPUs, Output: &out,
+		Argv: []string{"chaos", "-seed", fmt.Sprint(seed), "-seconds", fmt.Sprint(o.Seconds), fmt.Sprintf("-fast=%t", o.Fast)},
+		Files: map[string]string{
+			"/bin/chaos": string(l.assets) + "/" + chaosProgram, "/bin/churn": string(l.assets) + "/" + churnProgram,
+		},
+		Deadline: time.Duration((o.Seconds + chaos.Around.Seconds()) * mostPerSecond * float64(time.Second)),
+	}
+	if !o.Fast {
+		exec.Quantum = plan.DefaultQuantum
+	}
+	status, err := l.Exec(ctx, exec)
+	report := chaos.Report{Seed: seed, Kernel: l.Kernel.Release, CPUs: o.CPUs, Seconds: o.Seconds}
+	switch last := lastLine(out.Bytes()); {
+	case err != nil:
+		report.Violations = []string{err.Error()}
+	case status != 0:
+		report.Violations = []string{fmt.Sprintf("the attack ended with status %d: %s", status, last)}
+	default:
+		if err := json.Unmarshal(last, &report); err != nil {
+			report.Violations = []string{fmt.Sprintf("the attack said %q, which is no report: %v", last, err)}
+		}
+	}
+	return report
+}
+
+func lastLine(text []byte) []byte {
+	lines := bytes.Split(bytes.TrimSpace(text), []byte("\n"))
+	return lines[len(lines)-1]
+}

@@ -1,0 +1,275 @@
+package chaos
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"temper.dev/temper/internal/host"
+	"temper.dev/temper/internal/observe"
+)
+
+// What is promised, in guest time. They are bounds for a machine of 167 million instructions a second.
+// On a machine in the host's time, which others use too, they are longer by patience.
+const (
+	patience = 4
+
+	mostStall    = 20 * time.Second // of a task that wants to go on, in whatever tier
+	mostDying    = 5 * time.Second  // of a task that has been killed
+	mostReturn   = 5 * time.Second  // of a task after all that was ahead of it has gone
+	mostReattach = 60 * time.Second // after CPUs came or went: the scheduler is verified and loaded anew
+	mostOverrun  = 10000.0          // us that background runs while others wait
+)
+
+// Around is the most guest time that an attack takes beside its seconds, to get ready and to settle.
+const Around = 2 * mostReattach
+
+// Config is one attack.
+type Config struct {
+	Seed    int64
+	Seconds float64      // of attack
+	Fast    bool         // the machine's time is its host's: nobody can tell who kept whom waiting
+	OnHang  func(Report) // called, from another goroutine, when the attack itself does not get on; does not return
+}
+
+// chaos is one attack under way.
+type chaos struct {
+	Config
+	rand    *rand.Rand
+	report  Report
+	agent   victim
+	work    work
+	cgroups []string // in which workers may be
+	workers []*worker
+	dying   []*dying
+	used    int             // slots
+	frozen  map[string]bool // cgroups
+	limited map[string]int  // operations that may be done a few times only: how often they may still be
+	ended   map[string]bool // workers whose violation has been reported
+	doing   atomic.Value    // name of the operation under way
+}
+
+// dying is a worker that has been killed.
+type dying struct {
+	*worker
+	since time.Time
+}
+
+func nativeUint64(b []byte) uint64 { return binary.NativeEndian.Uint64(b) }
+
+// Run attacks the node that it is called on. An error means that the attack could not be carried out;
+// broken promises are in the report.
+func Run(c Config) (Report, error) {
+	var name unix.Utsname
+	if err := unix.Uname(&name); err != nil {
+		return Report{}, err
+	}
+	x := &chaos{
+		Config: c, rand: rand.New(rand.NewPCG(uint64(c.Seed), 1)),
+		report: Report{
+			Seed: c.Seed, Kernel: unix.ByteSliceToString(name.Release[:]), CPUs: runtime.NumCPU(), Seconds: c.Seconds,
+			Operations: map[string]int{}, Refused: map[string]int{}, StalledMS: map[string]float64{}, Violations: []string{},
+		},
+		agent: victim{mixed: "standard"}, frozen: map[string]bool{}, ended: map[string]bool{},
+		limited: map[string]int{"kill the loader": 3, "kill the agent": 2, "unplug a CPU": 0},
+	}
+	if x.rand.IntN(4) == 0 { // it costs the scheduler's verification twice
+		x.limited["unplug a CPU"] = 1
+	}
+	// Workers die with the thread that started them.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := x.prepare(); err != nil {
+		return x.report, err
+	}
+	defer x.watchdog(c.OnHang).Stop()
+	if err := x.attack(); err != nil {
+		return x.report, err
+	}
+	x.doing.Store("settle")
+	err := x.settle()
+	return x.report, err
+}
+
+func (x *chaos) violation(format string, args ...any) {
+	x.report.Violations = append(x.report.Violations, fmt.Sprintf(format, args...))
+}
+
+// watchdog tells, after more time than an attack can take, what it does not get on with, and what the kernel
+// says of everybody.
+func (x *chaos) watchdog(onHang func(Report)) *time.Timer {
+	return time.AfterFunc(x.bound(Around)+time.Duration(x.Seconds*float64(time.Second)), func() {
+		hangs := fmt.Sprintf("the attack hangs: %v", x.doing.Load())
+		dirs, _ := filepath.Glob("/proc/[0-9]*")
+		for _, dir := range dirs {
+			comm, _ := host.Read(dir + "/comm")
+			if comm == "churn" || comm == "chaos" || comm == "temper" || comm == "scx_temper" {
+				hangs += "\n" + describe(filepath.Base(dir))
+			}
+		}
+		onHang(Report{Seed: x.Seed, Violations: []string{hangs}})
+	})
+}
+
+func (x *chaos) prepare() error {
+	if err := os.MkdirAll(agentFiles, 0o755); err != nil {
+		return err
+	}
+	var err error
+	if x.work, err = openWork(agentFiles); err != nil {
+		return err
+	}
+	if err := joinSystem(); err != nil {
+		return err
+	}
+	for _, tier := range []string{"/critical", "/standard", "/background", "/mixed", "/system.slice"} {
+		for _, cg := range []string{tier, tier + "/a", tier + "/b", tier + "/b/c"} {
+			if err := makeCgroup(cg); err != nil {
+				return err
+			}
+		}
+		x.cgroups = append(x.cgroups, tier+"/a", tier+"/b/c")
+	}
+	// Tasks may not be in a cgroup that hands controllers on.
+	for _, cg := range x.cgroups {
+		if err := os.WriteFile(root.Cgroup(cg+"/cgroup.subtree_control"), []byte("-cpu -cpuset"), 0); err != nil {
+			return err
+		}
+	}
+	if err := x.agent.writeConfig(); err != nil {
+		return err
+	}
+	if err := x.agent.start(); err != nil {
+		return err
+	}
+	if err := awaitEnforced(x.bound(mostReattach)); err != nil {
+		return fmt.Errorf("%w; the agent said: %s", err, x.agent.said())
+	}
+	return nil
+}
+
+// attack does what the seed says, and has the node observed in between.
+func (x *chaos) attack() error {
+	const calms = 2
+	length := time.Duration(x.Seconds * float64(time.Second))
+	for range calms {
+		for end := time.Now().Add(length / calms); time.Now().Before(end); {
+			if err := x.step(operations); err != nil {
+				return err
+			}
+		}
+		if x.Fast {
+			continue
+		}
+		if err := x.observe(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bound is a promise on the machine at hand.
+func (x *chaos) bound(promised time.Duration) time.Duration {
+	if x.Fast {
+		return patience * promised
+	}
+	return promised
+}
+
+// step does one operation, and looks at everybody.
+func (x *chaos) step(from []operation) error {
+	op := x.choose(from)
+	x.doing.Store(op.name)
+	if err := op.do(x); err != nil {
+		if !isRefusal(err) {
+			return fmt.Errorf("seed %d: %s: %w", x.Seed, op.name, err)
+		}
+		x.report.Refused[op.name]++
+	}
+	x.report.Operations[op.name]++
+	x.watch()
+	time.Sleep(time.Duration(x.rand.IntN(8)) * time.Millisecond) // how fast the attack is
+	return nil
+}
+
+// watch looks who has got on, and who has died.
+func (x *chaos) watch() {
+	now := time.Now()
+	x.workers = slices.DeleteFunc(x.workers, (*worker).isOver)
+	for _, w := range x.workers {
+		rounds := x.work.rounds(w.slot)
+		if rounds != w.rounds || !w.wants() || x.frozen[w.cgroup] {
+			w.rounds, w.since = rounds, now
+			continue
+		}
+		stalled := now.Sub(w.since)
+		x.report.StalledMS[w.cgroup] = max(x.report.StalledMS[w.cgroup], float64(stalled.Microseconds())/1e3)
+		if stalled > x.bound(mostStall) && !x.ended[w.String()] {
+			x.ended[w.String()] = true
+			x.violation("%v has not got on for %v", w, stalled.Round(time.Millisecond))
+		}
+	}
+	x.dying = slices.DeleteFunc(x.dying, func(d *dying) bool {
+		if d.isOver() {
+			return true
+		}
+		took := now.Sub(d.since)
+		if took > x.bound(mostDying) {
+			x.violation("%v was killed, and is not dead after %v; %s", d.worker, took.Round(time.Millisecond), describe(fmt.Sprint(d.pid())))
+		}
+		return took > x.bound(mostDying)
+	})
+}
+
+// observe has the kernel's tracepoints tell for how long background runs while others wait. Meanwhile
+// nobody changes tier or CPUs: the observer would not know.
+func (x *chaos) observe() (err error) {
+	roles := observe.Cgroups(map[string]observe.Role{
+		"/critical": observe.Higher, "/standard": observe.Higher, "/background": observe.Background,
+	})
+	tasks := &observe.Tasks{Root: root, RoleOf: roles, Found: map[int]observe.Task{}}
+	recorder, err := observe.NewRecorder(root, 8192)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closeErr := recorder.Close(); err == nil {
+			err = closeErr
+		}
+	}()
+	if err := tasks.Look(); err != nil {
+		return err
+	}
+	if err := recorder.Start(); err != nil {
+		return err
+	}
+	for end := time.Now().Add(300 * time.Millisecond); time.Now().Before(end); {
+		if err := x.step(calm); err != nil {
+			return err
+		}
+	}
+	if err := recorder.Stop(); err != nil {
+		return err
+	}
+	if err := tasks.Look(); err != nil {
+		return err
+	}
+	trace, err := recorder.Trace()
+	if err != nil {
+		return err
+	}
+	seen := observe.Summarize(trace, tasks.Found)
+	x.report.Observed = append(x.report.Observed, seen)
+	if l := seen.Longest; l != nil && l.US > mostOverrun {
+		x.violation("CPU %d ran %s for %.1f ms while %s waited", l.CPU, l.Background, l.US/1e3, l.Waiting)
+	}
+	return nil
+}

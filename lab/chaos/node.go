@@ -1,0 +1,171 @@
+package chaos
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"temper.dev/temper/internal/enforce"
+	"temper.dev/temper/internal/host"
+	"temper.dev/temper/internal/status"
+)
+
+const root = host.Root("/")
+
+// agentFiles is where the agent under attack has its configuration and its log.
+const agentFiles = "/run/chaos"
+
+// victim is the temper agent under attack, and what the test has changed of its configuration.
+type victim struct {
+	cmd   *exec.Cmd
+	ended chan error
+	mixed string // tier of /mixed
+}
+
+func (a *victim) configFile() string { return filepath.Join(agentFiles, "temper.yaml") }
+
+func (a *victim) writeConfig() error {
+	tiers := map[string][]string{"critical": {"/critical"}, "background": {"/background"}}
+	tiers[a.mixed] = append(tiers[a.mixed], "/mixed")
+	text := "tiers:\n"
+	for _, name := range []string{"system", "critical", "standard", "background"} {
+		text += fmt.Sprintf("  %s: { cgroups: [%s] }\n", name, strings.Join(tiers[name], ", "))
+	}
+	return os.WriteFile(a.configFile(), []byte(text), 0o644)
+}
+
+func (a *victim) start() error {
+	a.cmd = exec.Command("temper", "agent", "--config", a.configFile())
+	log, err := os.OpenFile(filepath.Join(agentFiles, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	a.cmd.Stderr = log
+	if err := a.cmd.Start(); err != nil {
+		return err
+	}
+	a.ended = make(chan error, 1)
+	go func(cmd *exec.Cmd, ended chan<- error) { ended <- cmd.Wait() }(a.cmd, a.ended)
+	return nil
+}
+
+func (a *victim) signal(s unix.Signal) error { return a.cmd.Process.Signal(s) }
+
+func (a *victim) end(s unix.Signal) error {
+	if err := a.signal(s); err != nil {
+		return err
+	}
+	<-a.ended
+	return nil
+}
+
+// said is whether the agent has ended, and the end of its log, for whoever has to find out why.
+func (a *victim) said() string {
+	end := "it runs"
+	select {
+	case err := <-a.ended:
+		end = fmt.Sprintf("it has ended: %v", err)
+	default:
+	}
+	text, err := os.ReadFile(filepath.Join(agentFiles, "log"))
+	if err != nil {
+		return err.Error()
+	}
+	return end + "; " + string(text[max(0, len(text)-2000):])
+}
+
+// look is what temper status would say.
+func look() *status.Status {
+	var now unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now)
+	return status.Gather(status.Sources{
+		Root: root, Monotonic: time.Duration(now.Nano()),
+		Maps: func() (*enforce.Snapshot, error) { return enforce.ReadPinned(root.Pins()) },
+	})
+}
+
+// await waits for a state of the node, which tells nobody when it changes.
+func await(what string, within time.Duration, reached func() bool) error {
+	for deadline := time.Now().Add(within); !reached(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			return fmt.Errorf("not within %v: %s", within, what)
+		}
+	}
+	return nil
+}
+
+func awaitEnforced(within time.Duration) error {
+	return await("the scheduler is attached and its agent says so", within, func() bool {
+		s := look()
+		return s.Enforced && s.Agent.Running && s.Rung == enforce.SCX
+	})
+}
+
+// makeCgroup makes a cgroup with all controllers that chaos plays with, in it and below it.
+func makeCgroup(cg string) error {
+	if err := os.Mkdir(root.Cgroup(cg), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return os.WriteFile(root.Cgroup(cg+"/cgroup.subtree_control"), []byte("+cpu +cpuset"), 0)
+}
+
+// joinSystem moves this process where it keeps its share of the node whatever happens.
+func joinSystem() error {
+	if err := os.WriteFile(root.Cgroup("/cgroup.subtree_control"), []byte("+cpu +cpuset"), 0); err != nil {
+		return err
+	}
+	for _, cg := range []string{"/system.slice", "/system.slice/chaos"} {
+		if err := os.Mkdir(root.Cgroup(cg), 0o755); err != nil {
+			return err
+		}
+	}
+	if err := os.WriteFile(root.Cgroup("/system.slice/cgroup.subtree_control"), []byte("+cpu"), 0); err != nil {
+		return err
+	}
+	// While CPUs come and go the stock scheduler rules; the scheduler's loader must get on meanwhile.
+	if err := os.WriteFile(root.Cgroup("/system.slice/cpu.weight"), []byte("10000"), 0); err != nil {
+		return err
+	}
+	return os.WriteFile(root.Cgroup("/system.slice/chaos/cgroup.procs"), []byte("0"), 0)
+}
+
+// complaints are the lines of the kernel's log that say that something is wrong.
+func complaints() (list []string, err error) {
+	log, err := os.OpenFile("/dev/kmsg", os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	for line := make([]byte, 8192); ; {
+		n, err := unix.Read(int(log.Fd()), line)
+		switch {
+		case errors.Is(err, unix.EAGAIN):
+			return list, nil
+		case errors.Is(err, unix.EPIPE): // older lines have been overwritten: read on
+			continue
+		case err != nil:
+			return nil, err
+		case n == 0:
+			return nil, io.ErrUnexpectedEOF
+		}
+		_, text, _ := strings.Cut(string(line[:n]), ";")
+		text, _, _ = strings.Cut(text, "\n")
+		if isComplaint(text) {
+			list = append(list, text)
+		}
+	}
+}
+
+var complaint = regexp.MustCompile(`\bBUG\b|WARNING:|Oops|\bstall(s|ed)?\b|hung_task|blocked for more than|lockup|general protection|runtime error|triggered exit`)
+
+func isComplaint(line string) bool { return complaint.MatchString(line) }

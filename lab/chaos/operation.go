@@ -1,0 +1,324 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"temper.dev/temper/internal/agent"
+)
+
+// operation is one thing that users, or their programs, do.
+type operation struct {
+	name   string
+	weight int // how often, beside the others
+	do     func(*chaos) error
+}
+
+// calm operations change nobody's tier, and nobody's CPUs.
+var calm = []operation{
+	{"start a worker", 30, (*chaos).startOne},
+	{"kill a worker", 12, (*chaos).killOne},
+	{"renice", 8, (*chaos).renice},
+	{"change a weight", 8, (*chaos).reweigh},
+	{"stop or continue", 10, (*chaos).stopOrContinue},
+	{"freeze or thaw", 4, (*chaos).freezeOrThaw},
+	{"trace", 4, (*chaos).trace},
+	{"make and remove cgroups", 4, (*chaos).makeAndRemove},
+}
+
+var operations = append(slices.Clone(calm), []operation{
+	{"move a worker", 12, (*chaos).move},
+	{"change affinity", 12, (*chaos).changeAffinity},
+	{"change the policy", 8, (*chaos).changePolicy},
+	{"hog in real time", 3, (*chaos).hogInRealTime},
+	{"change a CPU set", 4, (*chaos).changeCPUSet},
+	{"change a tier", 4, (*chaos).changeTier},
+	{"kill the loader", 1, (*chaos).killLoader},
+	{"kill the agent", 1, (*chaos).killAgent},
+	{"unplug a CPU", 1, (*chaos).unplug},
+}...)
+
+func (x *chaos) choose(from []operation) operation {
+	for {
+		total := 0
+		for _, op := range from {
+			total += op.weight
+		}
+		at := x.rand.IntN(total)
+		for _, op := range from {
+			if at -= op.weight; at >= 0 {
+				continue
+			}
+			left, limited := x.limited[op.name]
+			if limited && left == 0 {
+				break
+			}
+			if limited {
+				x.limited[op.name]--
+			}
+			return op
+		}
+	}
+}
+
+// isRefusal tells the kernel's ordinary answers to what comes too late, or asks for too much.
+func isRefusal(err error) bool {
+	for _, refusal := range []error{unix.ESRCH, unix.EINVAL, unix.EBUSY, unix.ENODEV, unix.ENOSPC, unix.EPERM, fs.ErrNotExist, os.ErrProcessDone} {
+		if errors.Is(err, refusal) {
+			return true
+		}
+	}
+	return false
+}
+
+// errNobody is an operation for which no worker is there.
+var errNobody = fmt.Errorf("nobody to do it to: %w", unix.ESRCH)
+
+func (x *chaos) anyCgroup() string { return x.cgroups[x.rand.IntN(len(x.cgroups))] }
+
+func (x *chaos) anyWorker() (*worker, error) {
+	if len(x.workers) == 0 {
+		return nil, errNobody
+	}
+	return x.workers[x.rand.IntN(len(x.workers))], nil
+}
+
+func (x *chaos) startOne() error {
+	if len(x.workers) >= mostAlive {
+		return x.killOne()
+	}
+	cg := x.anyCgroup()
+	if x.frozen[cg] {
+		return errNobody // whoever starts a process waits until it has called exec, which it never does there
+	}
+	w, err := startWorker(kinds[x.rand.IntN(len(kinds))], cg, x.used%slots)
+	if err != nil {
+		return err
+	}
+	w.rounds = x.work.rounds(w.slot)
+	x.used++
+	x.report.Workers++
+	x.workers = append(x.workers, w)
+	return nil
+}
+
+// killOne kills a worker with its children. The kernel lets even what is stopped, frozen or parked die.
+func (x *chaos) killOne() error {
+	w, err := x.anyWorker()
+	if err != nil {
+		return err
+	}
+	return x.kill(w)
+}
+
+func (x *chaos) kill(w *worker) error {
+	x.dying = append(x.dying, &dying{w, time.Now()})
+	x.workers = slices.DeleteFunc(x.workers, func(other *worker) bool { return other == w })
+	return unix.Kill(-w.pid(), unix.SIGKILL)
+}
+
+func (x *chaos) renice() error {
+	w, err := x.anyWorker()
+	if err != nil {
+		return err
+	}
+	return unix.Setpriority(unix.PRIO_PROCESS, w.pid(), x.rand.IntN(40)-20)
+}
+
+func (x *chaos) reweigh() error {
+	weights := []int{1, 10, 100, 300, 10000}
+	return x.set(x.anyCgroup(), "cpu.weight", strconv.Itoa(weights[x.rand.IntN(len(weights))]))
+}
+
+func (x *chaos) set(cg, file, value string) error {
+	return os.WriteFile(root.Cgroup(cg+"/"+file), []byte(value), 0)
+}
+
+func (x *chaos) stopOrContinue() error {
+	w, err := x.anyWorker()
+	if err != nil {
+		return err
+	}
+	signal := unix.SIGSTOP
+	if w.held {
+		signal = unix.SIGCONT
+	}
+	w.held = !w.held
+	return unix.Kill(-w.pid(), signal)
+}
+
+func (x *chaos) freezeOrThaw() error {
+	cg := x.anyCgroup()
+	x.frozen[cg] = !x.frozen[cg]
+	value := map[bool]string{true: "1", false: "0"}[x.frozen[cg]]
+	return x.set(cg, "cgroup.freeze", value)
+}
+
+// trace has a worker stopped and let go by another process, as a debugger does. What is frozen does not stop.
+func (x *chaos) trace() error {
+	w, err := x.anyWorker()
+	if err != nil {
+		return err
+	}
+	if x.frozen[w.cgroup] {
+		return errNobody
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), x.bound(mostDying))
+	defer cancel()
+	err = exec.CommandContext(ctx, "churn", "trace", strconv.Itoa(w.pid())).Run()
+	if ctx.Err() != nil {
+		x.violation("%v does not stop for its tracer within %v; %s", w, x.bound(mostDying), describe(strconv.Itoa(w.pid())))
+	}
+	if err != nil && ctx.Err() == nil {
+		return errNobody // it has just died
+	}
+	return nil
+}
+
+// makeAndRemove makes cgroups by the dozen, some nested, and removes them.
+func (x *chaos) makeAndRemove() error {
+	const n = 24
+	var made []string
+	parent := [...]string{"/critical", "/standard", "/background", "/mixed"}[x.rand.IntN(4)]
+	for i := range n {
+		cg := fmt.Sprintf("%s/churn-%d", parent, i)
+		if i%3 == 2 {
+			cg = made[len(made)-1] + "/inner"
+		}
+		if err := os.Mkdir(root.Cgroup(cg), 0o755); err != nil {
+			return err
+		}
+		made = append(made, cg)
+	}
+	slices.Reverse(made)
+	for _, cg := range made {
+		if err := os.Remove(root.Cgroup(cg)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x *chaos) move() error {
+	w, err := x.anyWorker()
+	if err != nil {
+		return err
+	}
+	to := x.anyCgroup()
+	if err := x.set(to, "cgroup.procs", strconv.Itoa(w.pid())); err != nil {
+		return err
+	}
+	w.cgroup = to
+	return nil
+}
+
+func (x *chaos) anyCPUs() *unix.CPUSet {
+	var set unix.CPUSet
+	for cpu := range runtime.NumCPU() {
+		if x.rand.IntN(2) == 0 {
+			set.Set(cpu)
+		}
+	}
+	return &set
+}
+
+func (x *chaos) changeAffinity() error {
+	w, err := x.anyWorker()
+	if err != nil {
+		return err
+	}
+	return unix.SchedSetaffinity(w.pid(), x.anyCPUs())
+}
+
+func (x *chaos) changePolicy() error {
+	w, err := x.anyWorker()
+	if err != nil {
+		return err
+	}
+	policies := []uint32{unix.SCHED_NORMAL, unix.SCHED_BATCH, unix.SCHED_IDLE, unix.SCHED_EXT}
+	return unix.SchedSetAttr(w.pid(), &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: policies[x.rand.IntN(len(policies))]}, 0)
+}
+
+// hogInRealTime gives a worker a CPU that nobody else has, and takes the privilege back.
+func (x *chaos) hogInRealTime() error {
+	w, err := x.anyWorker()
+	if err != nil {
+		return err
+	}
+	if err := unix.SchedSetAttr(w.pid(), &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1}, 0); err != nil {
+		return err
+	}
+	time.Sleep(time.Duration(5+x.rand.IntN(25)) * time.Millisecond) // how long it hogs
+	return unix.SchedSetAttr(w.pid(), &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL}, 0)
+}
+
+func (x *chaos) changeCPUSet() error {
+	cpu := x.rand.IntN(runtime.NumCPU())
+	sets := []string{allCPUs(), fmt.Sprint(cpu), fmt.Sprintf("0-%d", cpu)}
+	return x.set(x.anyCgroup(), "cpuset.cpus", sets[x.rand.IntN(len(sets))])
+}
+
+func allCPUs() string { return fmt.Sprintf("0-%d", runtime.NumCPU()-1) }
+
+// changeTier has the agent give /mixed another tier, with all that is in it.
+func (x *chaos) changeTier() error {
+	x.agent.mixed = [...]string{"system", "critical", "standard", "background"}[x.rand.IntN(4)]
+	if err := x.agent.writeConfig(); err != nil {
+		return err
+	}
+	return x.agent.signal(unix.SIGHUP)
+}
+
+func (x *chaos) killLoader() error {
+	s, err := agent.ReadState(root)
+	if err != nil {
+		return err
+	}
+	if s.Loader == 0 {
+		return errNobody
+	}
+	return unix.Kill(s.Loader, unix.SIGKILL)
+}
+
+// killAgent kills it, and starts another while the scheduler still waits for a sign of life.
+func (x *chaos) killAgent() error {
+	if err := x.agent.end(unix.SIGKILL); err != nil {
+		return err
+	}
+	if err := x.agent.start(); err != nil {
+		return err
+	}
+	// A signal that came before it listens would end it.
+	err := await("the agent's successor is there", x.bound(mostReturn), func() bool {
+		s, err := agent.ReadState(root)
+		return err == nil && s.PID == x.agent.cmd.Process.Pid
+	})
+	if err != nil {
+		x.violation("%v; it said: %s", err, x.agent.said())
+	}
+	return nil
+}
+
+// unplug takes a CPU away and brings it back; the scheduler is loaded anew each time.
+func (x *chaos) unplug() error {
+	cpu := 1 + x.rand.IntN(runtime.NumCPU()-1)
+	for _, online := range []string{"0", "1"} {
+		if err := os.WriteFile(fmt.Sprintf("/sys/devices/system/cpu/cpu%d/online", cpu), []byte(online), 0); err != nil {
+			return err
+		}
+		if err := awaitEnforced(x.bound(mostReattach)); err != nil {
+			return fmt.Errorf("after CPU %d was put to %s: %w; the agent said: %s", cpu, online, err, x.agent.said())
+		}
+	}
+	return nil
+}

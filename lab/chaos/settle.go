@@ -1,0 +1,149 @@
+package chaos
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"temper.dev/temper/internal/agent"
+	"temper.dev/temper/internal/host"
+)
+
+// leastEjection is the first scx_exit_kind that means an error.
+const leastEjection = 1024
+
+// settle ends the attack, and checks that everything is as if it had not been.
+func (x *chaos) settle() error {
+	if err := x.letGo(); err != nil {
+		return err
+	}
+	x.checkNobodyIsLost()
+	for _, w := range slices.Clone(x.workers) {
+		_ = x.kill(w) // one that has just ended by itself is dead, too
+	}
+	if err := await("all workers are dead", 2*x.bound(mostDying), func() bool { x.watch(); return len(x.dying) == 0 }); err != nil {
+		return err
+	}
+	if err := awaitEnforced(x.bound(mostReattach)); err != nil {
+		x.violation("%v; the agent said: %s", err, x.agent.said())
+		return nil
+	}
+	x.removeCgroups()
+	if err := x.checkBooks(); err != nil {
+		return err
+	}
+	if err := x.checkExits(); err != nil {
+		return err
+	}
+	lines, err := complaints()
+	for _, line := range lines {
+		x.violation("the kernel says: %s", line)
+	}
+	return err
+}
+
+// letGo thaws, continues and unbinds everybody, and kills the hogs: who is left has every reason to get on.
+func (x *chaos) letGo() error {
+	for _, cg := range x.cgroups {
+		if err := x.set(cg, "cgroup.freeze", "0"); err != nil {
+			return err
+		}
+		if err := x.set(cg, "cpuset.cpus", allCPUs()); err != nil {
+			return err
+		}
+	}
+	for _, w := range slices.Clone(x.workers) {
+		if err := unix.Kill(-w.pid(), unix.SIGCONT); err != nil && !isRefusal(err) {
+			return err
+		}
+		w.held = false
+		if hogs[w.kind] {
+			if err := x.kill(w); err != nil && !isRefusal(err) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkNobodyIsLost waits until each worker that is left has got on.
+func (x *chaos) checkNobodyIsLost() {
+	lost := map[*worker]uint64{}
+	for _, w := range x.workers {
+		lost[w] = x.work.rounds(w.slot)
+	}
+	_ = await("everybody gets on", x.bound(mostReturn), func() bool {
+		for w, before := range lost {
+			if w.isOver() || x.work.rounds(w.slot) != before {
+				delete(lost, w)
+			}
+		}
+		return len(lost) == 0
+	})
+	for w := range lost {
+		x.violation("%v is lost: it has not got on in %v with a node to itself; %s", w, x.bound(mostReturn), describe(fmt.Sprint(w.pid())))
+	}
+}
+
+// removeCgroups removes all that the attack has made, the inner ones first.
+func (x *chaos) removeCgroups() {
+	for _, tier := range []string{"/critical", "/standard", "/background", "/mixed", "/system.slice"} {
+		for _, cg := range []string{tier + "/b/c", tier + "/b", tier + "/a"} {
+			// The kernel takes a moment to see that it is empty.
+			err := await(cg+" is removed", x.bound(mostReturn), func() bool { return os.Remove(root.Cgroup(cg)) == nil })
+			if err != nil {
+				x.violation("%v%s", err, describeMembers(cg))
+			}
+		}
+	}
+}
+
+func describeMembers(cg string) (text string) {
+	procs, _ := host.Read(root.Cgroup(cg + "/cgroup.procs"))
+	for pid := range strings.FieldsSeq(procs) {
+		text += "; " + describe(pid)
+	}
+	return text
+}
+
+// describe is what the kernel says of a process, for whoever has to find out why it hangs.
+func describe(pid string) string {
+	stat, _ := host.Read("/proc/" + pid + "/stat")
+	stack, _ := host.Read("/proc/" + pid + "/stack")
+	return stat + ": " + strings.ReplaceAll(stack, "\n", " ")
+}
+
+func (x *chaos) checkBooks() error {
+	var wrong []string
+	var err error
+	// Somebody runs at any moment; nobody waits at every moment.
+	_ = await("the scheduler's books are right", x.bound(mostReturn), func() bool {
+		wrong, err = audit()
+		return err != nil || len(wrong) == 0
+	})
+	for _, w := range wrong {
+		x.violation("with nobody left, the scheduler's %s", w)
+	}
+	return err
+}
+
+func (x *chaos) checkExits() error {
+	s, err := agent.ReadState(root)
+	if err != nil {
+		return err
+	}
+	for _, e := range s.Exits {
+		if e.Kind >= leastEjection {
+			x.violation("the kernel threw the scheduler out: %s: %s", e.Reason, e.Message)
+		}
+	}
+	left, err := filepath.Glob(root.SchedExt("root/*"))
+	if err == nil && len(left) == 0 {
+		x.violation("no scheduler is attached at the end")
+	}
+	return err
+}

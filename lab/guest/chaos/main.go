@@ -1,0 +1,34 @@
+// Command chaos attacks the guest that it runs in, and prints what it saw as one line of JSON.
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+
+	"temper.dev/temper/lab/chaos"
+)
+
+func main() {
+	seed := flag.Int64("seed", 1, "what is done, and when")
+	seconds := flag.Float64("seconds", 4, "how long")
+	fast := flag.Bool("fast", false, "the machine's time is its host's")
+	flag.Parse()
+	report, err := chaos.Run(chaos.Config{Seed: *seed, Seconds: *seconds, Fast: *fast, OnHang: func(r chaos.Report) { print(r); os.Exit(0) }})
+	if err != nil {
+		fail(err)
+	}
+	print(report)
+}
+
+func print(r chaos.Report) {
+	if err := json.NewEncoder(os.Stdout).Encode(r); err != nil {
+		fail(err)
+	}
+}
+
+func fail(err error) {
+	fmt.Fprintln(os.Stderr, "chaos:", err)
+	os.Exit(1)
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * churn KIND SLOT: a worker that makes trouble for a scheduler, without an end. SLOT counts its
+ * rounds in the work file, so that whoever watches sees whether it gets on.
+ * churn trace PID: stop a process as a debugger does, and let it go.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include "load.h"
+
+#define SHORT 500 /* iterations of compute(), some 10 us in the lab */
+
+static void check(bool good, const char *what)
+{
+	if (!good)
+		die("%s", what);
+}
+
+static void spin(void)
+{
+	compute(10 * SHORT);
+}
+
+static void nap(void)
+{
+	struct timespec t = { 0, 100000 + lrand48() % 3000000 };
+
+	compute(lrand48() % (20 * SHORT));
+	nanosleep(&t, NULL);
+}
+
+static void yield(void)
+{
+	compute(SHORT);
+	sched_yield();
+}
+
+/* Two tasks that wake each other, and sleep at once. */
+static void ping(void)
+{
+	static int to[2], from[2];
+	char byte = 0;
+
+	if (!to[1]) {
+		check(!pipe(to) && !pipe(from), "pipe");
+		pid_t child = fork();
+
+		check(child >= 0, "fork");
+		if (child == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			close(to[1]);
+			while (read(to[0], &byte, 1) == 1 && write(from[1], &byte, 1) == 1)
+				;
+			exit(0);
+		}
+	}
+	check(write(to[1], &byte, 1) == 1 && read(from[0], &byte, 1) == 1, "pipe to the child");
+}
+
+static void fork_one(void)
+{
+	pid_t child = fork();
+
+	check(child >= 0, "fork");
+	if (child == 0) {
+		compute(SHORT);
+		_exit(0);
+	}
+	check(waitpid(child, NULL, 0) == child, "wait");
+}
+
+static void exec_one(void)
+{
+	pid_t child = vfork();
+
+	check(child >= 0, "vfork");
+	if (child == 0) {
+		execl("/proc/self/exe", "churn", "nothing", "0", (char *)NULL);
+		_exit(1);
+	}
+	int status;
+
+	check(waitpid(child, &status, 0) == child && status == 0, "exec");
+}
+
+static void *short_life(void *unused)
+{
+	compute(SHORT);
+	return unused;
+}
+
+static void thread_one(void)
+{
+	pthread_t thread;
+
+	check(!pthread_create(&thread, NULL, short_life, NULL) && !pthread_join(thread, NULL), "thread");
+}
+
+/* All of this kind rename in one folder, and so take turns at one lock of the kernel. */
+static void files(void)
+{
+	char old[32], new[64];
+
+	snprintf(old, sizeof(old), "/tmp/churn-%d", getpid());
+	snprintf(new, sizeof(new), "%s-renamed", old);
+	int fd = open(old, O_CREAT | O_WRONLY, 0600);
+
+	check(fd >= 0 && write(fd, old, sizeof(old)) == sizeof(old) && !close(fd), old);
+	check(!rename(old, new) && !unlink(new), new);
+}
+
+static void hold_and_release(pthread_mutex_t *lock)
+{
+	check(!pthread_mutex_lock(lock), "lock");
+	compute(SHORT);
+	check(!pthread_mutex_unlock(lock), "unlock");
+}
+
+static void *contend(void *lock)
+{
+	for (;;)
+		hold_and_release(lock);
+	return NULL;
+}
+
+static void mutex(void)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static pthread_t other;
+
+	if (!other)
+		check(!pthread_create(&other, NULL, contend, &lock), "thread");
+	hold_and_release(&lock);
+}
+
+static void nothing(void)
+{
+	exit(0);
+}
+
+static void stop_and_let_go(pid_t pid)
+{
+	check(!ptrace(PTRACE_SEIZE, pid, NULL, NULL), "seize");
+	check(!ptrace(PTRACE_INTERRUPT, pid, NULL, NULL), "interrupt");
+	check(waitpid(pid, NULL, __WALL) == pid, "wait");
+	check(!ptrace(PTRACE_DETACH, pid, NULL, NULL), "detach");
+}
+
+static const struct {
+	const char *name;
+	void (*round)(void);
+} kinds[] = {
+	{ "spin", spin }, { "nap", nap }, { "yield", yield }, { "ping", ping }, { "fork", fork_one }, { "exec", exec_one },
+	{ "thread", thread_one }, { "files", files }, { "mutex", mutex }, { "nothing", nothing },
+};
+
+int main(int argc, char **argv)
+{
+	if (argc != 3)
+		die("usage: churn KIND SLOT");
+	if (!strcmp(argv[1], "trace")) {
+		stop_and_let_go(atoi(argv[2]));
+		return 0;
+	}
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (strcmp(argv[1], kinds[i].name))
+			continue;
+		if (kinds[i].round == nothing)
+			nothing();
+		volatile uint64_t *rounds = &map_work()[atoi(argv[2]) % MAX_SPINNERS].units;
+
+		srand48(atoi(argv[2]));
+		for (;; ++*rounds)
+			kinds[i].round();
+	}
+	errno = EINVAL;
+	die("no kind %s", argv[1]);
+}
