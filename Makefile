@@ -80,7 +80,7 @@ test-lab: build ## the lab is deterministic, and Temper keeps its bars against s
 	bin/temper bench report build/guard.json --aa $(AA_RECORDS) --check >build/guard.txt || { cat build/guard.txt; exit 1; }
 	tail -n 1 build/guard.txt
 
-chaos: build ## attack the scheduler in guests, 200 seeds; takes hours
+chaos: build ## attack the scheduler in guests, seeds 1 to 200; takes hours
 	bin/temper lab chaos --seeds 200 --json build/chaos.json
 
 lint: ## formatting and vet

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
-	"time"
 
 	"temper.dev/temper/internal/exit"
 	"temper.dev/temper/lab/chaos"
@@ -15,17 +14,17 @@ import (
 
 // ChaosOptions say how to attack.
 type ChaosOptions struct {
-	Seeds   []int64
-	Seconds float64 // of attack, a seed; guest time
-	CPUs    int     // virtual ones
-	Fast    bool    // on several host threads: more happens at once, and no seed happens twice
-	Jobs    int     // guests at a time
+	Seeds      []int64
+	Operations int  // a seed
+	CPUs       int  // virtual ones
+	Fast       bool // on several host threads: more happens at once, and no seed happens twice
+	Jobs       int  // guests at a time
 }
 
 // Check refuses what no machine can do.
 func (o ChaosOptions) Check() error {
-	if len(o.Seeds) == 0 || o.Jobs < 1 || o.Seconds <= 0 || o.CPUs < 2 {
-		return exit.New(exit.Usage, "", "an attack takes a seed, a job, two CPUs and some time at the least")
+	if len(o.Seeds) == 0 || o.Jobs < 1 || o.Operations < 1 || o.CPUs < 2 {
+		return exit.New(exit.Usage, "", "an attack takes a seed, a job, an operation and two CPUs at the least")
 	}
 	if o.Fast {
 		return nil
@@ -72,17 +71,17 @@ func (l *Lab) attack(ctx context.Context, o ChaosOptions, seed int64) chaos.Repo
 	var out bytes.Buffer
 	exec := ExecOptions{
 		CPUs: o.CPUs, Output: &out,
-		Argv: []string{"chaos", "-seed", fmt.Sprint(seed), "-seconds", fmt.Sprint(o.Seconds), fmt.Sprintf("-fast=%t", o.Fast)},
+		Argv: []string{"chaos", "-seed", fmt.Sprint(seed), "-operations", fmt.Sprint(o.Operations), fmt.Sprintf("-fast=%t", o.Fast)},
 		Files: map[string]string{
 			"/bin/chaos": string(l.assets) + "/" + chaosProgram, "/bin/churn": string(l.assets) + "/" + churnProgram,
 		},
-		Deadline: time.Duration((o.Seconds + chaos.Around.Seconds()) * mostPerSecond * float64(time.Second)),
+		Deadline: mostPerSecond * chaos.Config{Operations: o.Operations}.MostTime(),
 	}
 	if !o.Fast {
 		exec.Quantum = plan.DefaultQuantum
 	}
 	status, err := l.Exec(ctx, exec)
-	report := chaos.Report{Seed: seed, Kernel: l.Kernel.Release, CPUs: o.CPUs, Seconds: o.Seconds}
+	report := chaos.Report{Seed: seed, Kernel: l.Kernel.Release, CPUs: o.CPUs}
 	switch last := lastLine(out.Bytes()); {
 	case err != nil:
 		report.Violations = []string{err.Error()}
@@ -92,6 +91,7 @@ func (l *Lab) attack(ctx context.Context, o ChaosOptions, seed int64) chaos.Repo
 		if err := json.Unmarshal(last, &report); err != nil {
 			report.Violations = []string{fmt.Sprintf("the attack said %q, which is no report: %v", last, err)}
 		}
+		report.Kernel = l.Kernel.Release
 	}
 	return report
 }

@@ -41,7 +41,7 @@ several times as fast: then the seed says what is done, but not how it interleav
 are four times as long, and what the tracepoints would say means nothing.`,
 		Example: `  temper lab chaos --seeds 20
   temper lab chaos --first-seed 17 --seeds 1 --json seed17.json
-  temper lab chaos --seeds 200 --cpus 6 --seconds 20`,
+  temper lab chaos --seeds 200 --cpus 6 --operations 2000`,
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for i := range seeds {
@@ -72,7 +72,7 @@ are four times as long, and what the tracepoints would say means nothing.`,
 	machine.register(cmd)
 	cmd.Flags().IntVar(&seeds, "seeds", 20, "how many seeds to run")
 	cmd.Flags().Int64Var(&first, "first-seed", 1, "the first of them")
-	cmd.Flags().Float64Var(&o.Seconds, "seconds", 4, "length of the attack, in guest seconds")
+	cmd.Flags().IntVar(&o.Operations, "operations", 300, "how much is done, a seed")
 	cmd.Flags().IntVar(&o.CPUs, "cpus", 3, "virtual CPUs; 3 or 6 on the deterministic machine")
 	cmd.Flags().BoolVar(&o.Fast, "fast", false, "several host threads, and the host's clock: nothing happens twice")
 	cmd.Flags().IntVar(&o.Jobs, "jobs", 2, "guests to run at a time")

@@ -11,8 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"temper.dev/temper/internal/host"
 	"temper.dev/temper/internal/observe"
 )
@@ -29,15 +27,25 @@ const (
 	mostOverrun  = 10000.0          // us that background runs while others wait
 )
 
-// Around is the most guest time that an attack takes beside its seconds, to get ready and to settle.
-const Around = 2 * mostReattach
-
 // Config is one attack.
 type Config struct {
-	Seed    int64
-	Seconds float64      // of attack
-	Fast    bool         // the machine's time is its host's: nobody can tell who kept whom waiting
-	OnHang  func(Report) // called, from another goroutine, when the attack itself does not get on; does not return
+	Seed       int64
+	Operations int
+	Fast       bool         // the machine's time is its host's: nobody can tell who kept whom waiting
+	OnHang     func(Report) // called, from another goroutine, when the attack itself does not get on; does not return
+}
+
+// MostTime is the most guest time that an attack takes: to get ready, to settle, and each operation.
+func (c Config) MostTime() time.Duration {
+	return c.bound(2*mostReattach + time.Duration(c.Operations)*100*time.Millisecond)
+}
+
+// bound is a promise on the machine at hand.
+func (c Config) bound(promised time.Duration) time.Duration {
+	if c.Fast {
+		return patience * promised
+	}
+	return promised
 }
 
 // chaos is one attack under way.
@@ -53,7 +61,6 @@ type chaos struct {
 	used    int             // slots
 	frozen  map[string]bool // cgroups
 	limited map[string]int  // operations that may be done a few times only: how often they may still be
-	ended   map[string]bool // workers whose violation has been reported
 	doing   atomic.Value    // name of the operation under way
 }
 
@@ -65,20 +72,15 @@ type dying struct {
 
 func nativeUint64(b []byte) uint64 { return binary.NativeEndian.Uint64(b) }
 
-// Run attacks the node that it is called on. An error means that the attack could not be carried out;
-// broken promises are in the report.
-func Run(c Config) (Report, error) {
-	var name unix.Utsname
-	if err := unix.Uname(&name); err != nil {
-		return Report{}, err
-	}
+// Run attacks the node that it is called on. What keeps it from going on is a violation, too.
+func Run(c Config) Report {
 	x := &chaos{
 		Config: c, rand: rand.New(rand.NewPCG(uint64(c.Seed), 1)),
 		report: Report{
-			Seed: c.Seed, Kernel: unix.ByteSliceToString(name.Release[:]), CPUs: runtime.NumCPU(), Seconds: c.Seconds,
+			Seed: c.Seed, CPUs: runtime.NumCPU(),
 			Operations: map[string]int{}, Refused: map[string]int{}, StalledMS: map[string]float64{}, Violations: []string{},
 		},
-		agent: victim{mixed: "standard"}, frozen: map[string]bool{}, ended: map[string]bool{},
+		agent: victim{mixed: "standard"}, frozen: map[string]bool{},
 		limited: map[string]int{"kill the loader": 3, "kill the agent": 2, "unplug a CPU": 0},
 	}
 	if x.rand.IntN(4) == 0 { // it costs the scheduler's verification twice
@@ -87,16 +89,18 @@ func Run(c Config) (Report, error) {
 	// Workers die with the thread that started them.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if err := x.prepare(); err != nil {
-		return x.report, err
-	}
 	defer x.watchdog(c.OnHang).Stop()
-	if err := x.attack(); err != nil {
-		return x.report, err
+	for _, part := range []struct {
+		name string
+		do   func() error
+	}{{"prepare", x.prepare}, {"attack", x.attack}, {"settle", x.settle}} {
+		x.doing.Store(part.name)
+		if err := part.do(); err != nil {
+			x.violation("%s: %v", part.name, err)
+			break
+		}
 	}
-	x.doing.Store("settle")
-	err := x.settle()
-	return x.report, err
+	return x.report
 }
 
 func (x *chaos) violation(format string, args ...any) {
@@ -106,7 +110,7 @@ func (x *chaos) violation(format string, args ...any) {
 // watchdog tells, after more time than an attack can take, what it does not get on with, and what the kernel
 // says of everybody.
 func (x *chaos) watchdog(onHang func(Report)) *time.Timer {
-	return time.AfterFunc(x.bound(Around)+time.Duration(x.Seconds*float64(time.Second)), func() {
+	return time.AfterFunc(x.MostTime(), func() {
 		hangs := fmt.Sprintf("the attack hangs: %v", x.doing.Load())
 		dirs, _ := filepath.Glob("/proc/[0-9]*")
 		for _, dir := range dirs {
@@ -159,9 +163,10 @@ func (x *chaos) prepare() error {
 // attack does what the seed says, and has the node observed in between.
 func (x *chaos) attack() error {
 	const calms = 2
-	length := time.Duration(x.Seconds * float64(time.Second))
+	start := time.Now()
+	defer func() { x.report.Seconds = time.Since(start).Seconds() }()
 	for range calms {
-		for end := time.Now().Add(length / calms); time.Now().Before(end); {
+		for range x.Operations / calms {
 			if err := x.step(operations); err != nil {
 				return err
 			}
@@ -176,21 +181,13 @@ func (x *chaos) attack() error {
 	return nil
 }
 
-// bound is a promise on the machine at hand.
-func (x *chaos) bound(promised time.Duration) time.Duration {
-	if x.Fast {
-		return patience * promised
-	}
-	return promised
-}
-
 // step does one operation, and looks at everybody.
 func (x *chaos) step(from []operation) error {
 	op := x.choose(from)
 	x.doing.Store(op.name)
 	if err := op.do(x); err != nil {
 		if !isRefusal(err) {
-			return fmt.Errorf("seed %d: %s: %w", x.Seed, op.name, err)
+			return fmt.Errorf("%s: %w", op.name, err)
 		}
 		x.report.Refused[op.name]++
 	}
@@ -212,8 +209,8 @@ func (x *chaos) watch() {
 		}
 		stalled := now.Sub(w.since)
 		x.report.StalledMS[w.cgroup] = max(x.report.StalledMS[w.cgroup], float64(stalled.Microseconds())/1e3)
-		if stalled > x.bound(mostStall) && !x.ended[w.String()] {
-			x.ended[w.String()] = true
+		if stalled > x.bound(mostStall) && !w.reported {
+			w.reported = true
 			x.violation("%v has not got on for %v", w, stalled.Round(time.Millisecond))
 		}
 	}

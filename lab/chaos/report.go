@@ -8,9 +8,9 @@ import "temper.dev/temper/internal/observe"
 // Report is what one seed has shown.
 type Report struct {
 	Seed       int64          `json:"seed"`
-	Kernel     string         `json:"kernel"`
+	Kernel     string         `json:"kernel"` // release
 	CPUs       int            `json:"cpus"`
-	Seconds    float64        `json:"seconds"`    // of guest time, under attack
+	Seconds    float64        `json:"seconds"`    // of guest time that the attack took
 	Operations map[string]int `json:"operations"` // done, by name
 	Refused    map[string]int `json:"refused"`    // of them, refused by the kernel: the task had gone, the CPU set was empty
 	Workers    int            `json:"workers"`    // started

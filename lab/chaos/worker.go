@@ -29,9 +29,10 @@ type worker struct {
 	cmd          *exec.Cmd
 	ended        chan struct{}
 
-	held   bool // stopped by a signal
-	rounds uint64
-	since  time.Time // when it was last seen to have got on, or had no reason to
+	held     bool // stopped by a signal
+	rounds   uint64
+	since    time.Time // when it was last seen to have got on, or had no reason to
+	reported bool      // that it stalls
 }
 
 func (w *worker) pid() int { return w.cmd.Process.Pid }

@@ -12,23 +12,15 @@ import (
 
 func main() {
 	seed := flag.Int64("seed", 1, "what is done, and when")
-	seconds := flag.Float64("seconds", 4, "how long")
+	operations := flag.Int("operations", 300, "how much is done")
 	fast := flag.Bool("fast", false, "the machine's time is its host's")
 	flag.Parse()
-	report, err := chaos.Run(chaos.Config{Seed: *seed, Seconds: *seconds, Fast: *fast, OnHang: func(r chaos.Report) { print(r); os.Exit(0) }})
-	if err != nil {
-		fail(err)
-	}
-	print(report)
+	print(chaos.Run(chaos.Config{Seed: *seed, Operations: *operations, Fast: *fast, OnHang: func(r chaos.Report) { print(r); os.Exit(0) }}))
 }
 
 func print(r chaos.Report) {
 	if err := json.NewEncoder(os.Stdout).Encode(r); err != nil {
-		fail(err)
+		fmt.Fprintln(os.Stderr, "chaos:", err)
+		os.Exit(1)
 	}
-}
-
-func fail(err error) {
-	fmt.Fprintln(os.Stderr, "chaos:", err)
-	os.Exit(1)
 }
