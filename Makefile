@@ -13,6 +13,7 @@ GUEST_LOAD := chain mcload preempt quantum spin
 
 include packaging/install.mk
 include docs/docs.mk
+include pathfence/pathfence.mk
 
 .PHONY: demo records help deps build temper sched guest test test-unit test-guest test-timed test-lab lint clean
 
@@ -80,7 +81,7 @@ test-lab: build ## the lab is deterministic, and Temper keeps its bars against s
 	tail -n 1 build/guard.txt
 
 lint: ## formatting and vet
-	@unformatted=$$(gofmt -l cmd internal lab test); \
+	@unformatted=$$(gofmt -l cmd internal lab pathfence test); \
 	if [ -n "$$unformatted" ]; then echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
 
