@@ -4,7 +4,7 @@
 set -euo pipefail
 
 missing=()
-for p in g++ cmake make; do
+for p in g++ cmake make libthrift-dev libboost-dev libevent-dev; do
 	[ "$(dpkg-query -W -f '${Status}' "$p" 2>/dev/null)" = "install ok installed" ] || missing+=("$p")
 done
 [ ${#missing[@]} != 0 ] || exit 0
