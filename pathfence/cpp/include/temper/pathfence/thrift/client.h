@@ -53,14 +53,7 @@ public:
     Lease take(const Call& call) {
         Permit permit = fence_->acquire(call);
         std::shared_ptr<Client> client = idle();
-        if (!client) {
-            try {
-                client = connect_();
-            } catch (...) {
-                permit.release(Outcome::fail);
-                throw;
-            }
-        }
+        if (!client) client = connect_();  // one that throws leaves a permit that counts as failed
         return {*this, std::move(permit), std::move(client)};
     }
 
