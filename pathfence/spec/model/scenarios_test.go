@@ -81,7 +81,7 @@ func vectors() []model.Vector {
 		played("surge", "one path surges while the other is nearly idle", surgeWorld(), model.Parts{}),
 		played("parts", "slow, without protection, newest-first and panic", slowWorld(2), model.Parts{NoProtect: true, NoNewest: true, NoPanic: true}),
 		played("undo", "a downstream that takes long whatever is in flight: a cut costs goodput, and is undone", longWorld(), model.Parts{}),
-		learning(), thrashing(), failing(),
+		learning(), thrashing(), failing(), wide(),
 	}
 }
 
@@ -495,4 +495,26 @@ func failing() model.Vector {
 	return curve("failing", "a downstream that fails slowly: failures are no goodput, and the limit falls", model.Config{Workers: 24, Target: 100 * ms, Classes: classes("a")}, 1500*ms,
 		func(int64) model.Time { return 4 * ms },
 		func(n int64) model.Time { return 6 * ms }, model.Fail)
+}
+
+// In pools of a few workers the percentile moves by its least step. Here it has grown by a part of itself with each of
+// many arrivals, so that how much is lent tells which part.
+func wide() model.Vector {
+	s := newScript("wide", "200 workers: what one class wanted at once a moment ago is kept for it, as a percentile, and the rest is lent", model.Config{Workers: 200, Classes: classes("a", "b")})
+	const step, busy = ms / 10, 60
+	b := []int64{}
+	for range busy {
+		b = append(b, s.after(step).arrive("b"))
+	}
+	for range busy {
+		s.after(step).done(b[0], "")
+		b = append(b[1:], s.arrive("b"))
+	}
+	for _, id := range b {
+		s.done(id, "")
+	}
+	for range 200 {
+		s.arrive("a")
+	}
+	return s.state()
 }
