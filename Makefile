@@ -18,7 +18,7 @@ include pathfence/pathfence.mk
 .PHONY: demo records help deps build temper sched guest test test-unit test-guest test-timed test-lab lint clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 deps: ## install what the build, the tests and the lab need (root)
 	@scripts/deps.sh
