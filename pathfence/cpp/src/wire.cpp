@@ -164,6 +164,7 @@ std::int64_t depth_of(const Context& context, const std::string& service) {
 
 Context onward(Context context, const std::string& service, Time used) {
     if (context.timeout > 0) context.timeout = std::max<Time>(1, context.timeout - used);
+    if (service.empty()) return context;
     Visits visits = read_visits(context.visits);
     const auto own = std::find_if(visits.begin(), visits.end(), [&](const auto& v) { return v.first == service; });
     if (own != visits.end()) {

@@ -25,7 +25,8 @@ using namespace temper::pathfence::thrift;
 namespace at = apache::thrift;
 using at::protocol::TProtocol;
 
-// Every method takes one map<string,string>, does what the test says, and answers with an empty result.
+// Every method takes one map<string,string>, does what the test says, and answers with an empty result; or, as generated
+// code does, with the TApplicationException that was thrown.
 class Service : public at::TProcessor {
 public:
     using Handle = std::function<void(const std::string& method)>;
@@ -40,11 +41,17 @@ public:
         in->skip(at::protocol::T_STRUCT);
         in->readMessageEnd();
         in->getTransport()->readEnd();
-        handle_(name);
-        out->writeMessageBegin(name, at::protocol::T_REPLY, sequence);
-        out->writeStructBegin("result");
-        out->writeFieldStop();
-        out->writeStructEnd();
+        try {
+            handle_(name);
+            if (type == at::protocol::T_ONEWAY) return true;
+            out->writeMessageBegin(name, at::protocol::T_REPLY, sequence);
+            out->writeStructBegin("result");
+            out->writeFieldStop();
+            out->writeStructEnd();
+        } catch (const at::TApplicationException& x) {
+            out->writeMessageBegin(name, at::protocol::T_EXCEPTION, sequence);
+            x.write(out.get());
+        }
         out->writeMessageEnd();
         out->getTransport()->writeEnd();
         out->getTransport()->flush();
@@ -75,8 +82,8 @@ private:
     bool is_open_ = false;
 };
 
-inline void write_call(TProtocol& out, const std::string& method, const Headers& carrier) {
-    out.writeMessageBegin(method, at::protocol::T_CALL, 7);
+inline void write_call(TProtocol& out, const std::string& method, const Headers& carrier, at::protocol::TMessageType type = at::protocol::T_CALL) {
+    out.writeMessageBegin(method, type, 7);
     out.writeStructBegin("args");
     out.writeFieldBegin("carrier", at::protocol::T_MAP, 1);
     out.writeMapBegin(at::protocol::T_STRING, at::protocol::T_STRING, static_cast<std::uint32_t>(carrier.size()));
@@ -121,6 +128,17 @@ inline std::string call(int port, const std::string& method, const Context& cont
     const auto binary = connected(port);
     write_call(*binary, context.path.empty() && context.timeout == 0 ? method : join_name(context, method), {});
     return read_reply(*binary, method);
+}
+
+template <class Protocol>
+std::vector<std::uint8_t> message(const std::string& method, const Headers& carrier) {
+    const auto memory = std::make_shared<at::transport::TMemoryBuffer>();
+    Protocol out(memory);
+    write_call(out, method, carrier);
+    std::uint8_t* bytes;
+    std::uint32_t size;
+    memory->getBuffer(&bytes, &size);
+    return {bytes, bytes + size};
 }
 
 // A server, from when it listens until it goes out of scope.
@@ -173,5 +191,22 @@ private:
     at::server::TNonblockingServer server_;
     const Running running_;
 };
+
+// Two classes with all the time they need, and what lets requests of one of them wait.
+inline Config slow_and_quick(std::int64_t workers) {
+    Config c;
+    c.workers = workers;
+    c.classes.push_back({"slow", {"slow"}, 0, 600'000 * kMillisecond, 0, 0});
+    c.classes.push_back({"quick", {"quick"}, 0, 600'000 * kMillisecond, 0, 0});
+    return c;
+}
+
+const Listener shared{"shared", true, false, {}};
+
+inline Service::Handle slow_at(Gate& gate) {
+    return [&gate](const std::string& method) {
+        if (method == "slow") gate.pass();
+    };
+}
 
 }  // namespace

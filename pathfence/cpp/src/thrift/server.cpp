@@ -3,11 +3,12 @@
 
 #include <thrift/TApplicationException.h>
 #include <thrift/processor/TMultiplexedProcessor.h>
+#include <thrift/protocol/TProtocolDecorator.h>
 #include <thrift/transport/TSocket.h>
 
 #include <chrono>
-#include <cstring>
 #include <optional>
+#include <utility>
 
 namespace temper::pathfence::thrift {
 namespace {
@@ -25,8 +26,10 @@ thread_local Call incoming_call;
 struct Job {
     const char* refused = nullptr;  // why, if it was
     Incoming incoming;
+    Clock::time_point since;  // when it came: its wait for a worker is time that it has used
+    Outcome outcome = Outcome::ok;
 };
-thread_local const Job* job_here = nullptr;
+thread_local Job* job_here = nullptr;
 
 struct Serves {
     Context context;
@@ -38,14 +41,14 @@ thread_local const Serves* serves_here = nullptr;
 template <class T>
 class Here {
 public:
-    Here(const T*& place, const T& now) : place_(place), before_(place) { place = &now; }
+    Here(T*& place, T& now) : place_(place), before_(place) { place = &now; }
     ~Here() { place_ = before_; }
     Here(const Here&) = delete;
     Here& operator=(const Here&) = delete;
 
 private:
-    const T*& place_;
-    const T* before_;
+    T*& place_;
+    T* const before_;
 };
 
 // Sees the bytes of each frame as its server reads them.
@@ -96,15 +99,30 @@ public:
 
     void run() override {
         const Here<Job> here(job_here, job_);
-        const Permit permit = std::move(permit_);
+        Permit permit = std::move(permit_);
         const Serving serving(permit);
-        inner_->run();
+        inner_->run();  // the server's task lets no exception out: its processor says how it went
+        permit.release(job_.outcome);
     }
 
 private:
     const std::shared_ptr<Runnable> inner_;
-    const Job job_;
+    Job job_;
     Permit permit_;
+};
+
+// Notes when the answer is that the method failed.
+class Answer : public at::protocol::TProtocolDecorator {
+public:
+    Answer(std::shared_ptr<at::protocol::TProtocol> inner, Outcome& outcome) : TProtocolDecorator(std::move(inner)), outcome_(outcome) {}
+
+    std::uint32_t writeMessageBegin_virt(const std::string& name, const at::protocol::TMessageType type, const std::int32_t sequence) override {
+        if (type == at::protocol::T_EXCEPTION) outcome_ = Outcome::fail;
+        return TProtocolDecorator::writeMessageBegin_virt(name, type, sequence);
+    }
+
+private:
+    Outcome& outcome_;
 };
 
 void refuse(at::protocol::TProtocol& in, at::protocol::TProtocol& out, const std::string& method, at::protocol::TMessageType type, std::int32_t sequence, const std::string& reason) {
@@ -130,13 +148,18 @@ FencedThreadManager::FencedThreadManager(std::shared_ptr<Fence> fence, std::size
 FencedThreadManager::~FencedThreadManager() = default;
 
 void FencedThreadManager::add(std::shared_ptr<Runnable> task, std::int64_t, std::int64_t expiration) {
-    Call call = incoming_call;
+    // Taken, not looked at: a task that comes without a frame has no key.
+    Job job{nullptr, std::exchange(incoming, {}), Clock::now(), Outcome::ok};
+    Call call = std::exchange(incoming_call, {});
     const Time expires = expiration * kMillisecond;
     if (expires > 0 && (call.timeout == 0 || expires < call.timeout)) call.timeout = expires;
     fence_->submit(
         call,
-        [workers = workers_, task, in = incoming](Permit p) { workers->add(std::make_shared<Fenced>(task, Job{nullptr, in}, std::move(p))); },
-        [refusals = refusals_, task, in = incoming](const char* reason) { refusals->add(std::make_shared<Fenced>(task, Job{reason, in}, Permit())); });
+        [workers = workers_, task, job](Permit p) { workers->add(std::make_shared<Fenced>(task, job, std::move(p))); },
+        [refusals = refusals_, task, job](const char* reason) mutable {
+            job.refused = reason;
+            refusals->add(std::make_shared<Fenced>(task, job, Permit()));
+        });
 }
 
 void FencedThreadManager::start() {
@@ -169,6 +192,7 @@ bool FencedProcessor::process(std::shared_ptr<at::protocol::TProtocol> in, std::
     at::protocol::TMessageType type;
     std::int32_t sequence;
     in->readMessageBegin(method, type, sequence);
+    const Clock::time_point since = job_here ? job_here->since : Clock::now();
     Incoming request;
     request.context = split_name(method);
     request.method = method;
@@ -190,15 +214,31 @@ bool FencedProcessor::process(std::shared_ptr<at::protocol::TProtocol> in, std::
     }
     std::optional<Serving> serving;
     if (permit) serving.emplace(*permit);
-    const Serves serves{request.context, listener_.service, Clock::now()};
-    const Here<Serves> here(serves_here, serves);
-    return inner_->process(std::make_shared<at::protocol::StoredMessageProtocol>(in, method, type, sequence), out, connection);
+    const Serves serves{request.context, listener_.service, since};
+    const Here<const Serves> here(serves_here, serves);
+    Outcome outcome = Outcome::ok;
+    const auto tell = [&] {
+        if (permit) permit->release(outcome);
+        if (job_here) job_here->outcome = outcome;
+    };
+    try {
+        const bool more = inner_->process(std::make_shared<at::protocol::StoredMessageProtocol>(in, method, type, sequence), std::make_shared<Answer>(out, outcome), connection);
+        tell();
+        return more;
+    } catch (const at::transport::TTransportException&) {
+        outcome = Outcome::cancel;  // what a method throws becomes an answer; this is the client's connection
+        tell();
+        throw;
+    } catch (...) {
+        outcome = Outcome::fail;
+        tell();
+        throw;
+    }
 }
 
 Context onward_here() {
     if (!serves_here) return {};
     const Time used = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - serves_here->since).count();
-    if (serves_here->service.empty()) return onward(serves_here->context, "-", used);
     return onward(serves_here->context, serves_here->service, used);
 }
 

@@ -33,7 +33,7 @@ Context split_name(std::string& method);
 
 // How often the chain has been in this service before.
 std::int64_t depth_of(const Context& context, const std::string& service);
-// What this service sends on after it used up some of the time.
+// What this service sends on after it used up some of the time. Without a name it adds no visit.
 Context onward(Context context, const std::string& service, Time used);
 // What is left of a context from a peer that may not choose keys and depths.
 Context untrusted(Context context);
