@@ -13,11 +13,12 @@ GUEST_LOAD := chain churn mcload preempt quantum spin
 
 include packaging/install.mk
 include docs/docs.mk
+include pathfence/pathfence.mk
 
 .PHONY: demo records chaos help deps build temper sched guest test test-unit test-guest test-timed test-lab lint clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 deps: ## install what the build, the tests and the lab need (root)
 	@scripts/deps.sh
@@ -84,7 +85,7 @@ chaos: build ## attack the scheduler in guests, seeds 1 to 200; takes hours
 	bin/temper lab chaos --seeds 200 --json build/chaos.json
 
 lint: ## formatting and vet
-	@unformatted=$$(gofmt -l cmd internal lab test); \
+	@unformatted=$$(gofmt -l cmd internal lab pathfence test); \
 	if [ -n "$$unformatted" ]; then echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
 

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// The decisions of ../../../../spec/algorithm.md: events in, decisions out. It has no clock, no thread and no lock;
+// fence.h has the engine that a service uses.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "temper/pathfence/config.h"
+
+namespace temper::pathfence {
+
+enum class Outcome { ok, fail, cancel };
+
+struct Decision {
+    enum class Kind { grant, shed, limit, stop } kind;
+    std::int64_t id = 0;
+    const std::string* class_name = nullptr;  // lives as long as the core
+    bool lent = false;
+    const char* reason = "";
+    std::int64_t limit = 0;
+};
+
+// What is known of a request when it arrives.
+struct Arrival {
+    std::int64_t id = 0;
+    std::string key;
+    Time deadline = 0;       // absolute; 0: the class's target
+    std::int64_t depth = 0;  // how often its chain of calls has been in this service before
+    std::int64_t parent = 0; // the request in flight that it is a part of; 0: none
+};
+
+// What metrics show of a class.
+struct ClassState {
+    std::string name;
+    std::int64_t limit, reserve, in_flight, queued, lent, granted, shed, missed, failed, knee;
+    Time hold;
+    std::string reason;
+};
+
+class Core {
+public:
+    Core(const Config& config, Time now);  // throws ConfigError
+    ~Core();
+    Core(const Core&) = delete;
+    Core& operator=(const Core&) = delete;
+
+    using Decisions = std::vector<Decision>;
+    Decisions arrive(Time now, const Arrival& arrival);
+    Decisions done(Time now, std::int64_t id, Outcome outcome);
+    Decisions edge(Time now, std::int64_t id, const std::string& edge);
+    Decisions tick(Time now);
+    Decisions reload(Time now, const Config& config, bool& refused);
+    Decisions off(Time now, bool off);
+
+    std::vector<ClassState> states() const;
+    std::int64_t in_flight() const { return in_flight_; }
+    std::int64_t waiting() const { return static_cast<std::int64_t>(waiting_.size()); }
+    const Config& config() const { return config_; }
+
+private:
+    struct Class;
+    struct Request;
+    struct Candidate;
+    struct Point;
+    struct Sample;
+    struct Window;
+    enum class Next { none, own, lent };
+
+    static constexpr int kMaxDepth = 8;
+    static constexpr std::size_t kMaxKeys = 256;
+
+    // core.cpp: events
+    Class& add_class(const ClassConfig& config);
+    void configure();
+    Class* named(const std::string& name) const;
+    std::int64_t unknown_limit() const;
+    void inherit(const Arrival& arrival, Request* parent);
+    void release(Request& r);
+    void finished(Class& c, const Request& r);
+    void advance(Time now);
+    void empty_samples();
+    Decisions take();
+    void grant_decision(const Request& r, bool lent, const char* reason);
+
+    // keys.cpp: from a key to a class
+    Class& class_of(const std::string& key);
+    Candidate* candidate_for(const std::string& key);
+    std::unique_ptr<Candidate>& slot(const std::string& key);
+    void learn_key(const std::string& key);
+    bool adopt(const std::set<std::string>& edges);
+
+    // pump.cpp: who gets a worker, and what is shed
+    void enqueue(Class& c, Request* r);
+    void unqueue(Request* r);
+    std::int64_t queue_max(const Class& c) const;
+    void shed(Request* r, const char* reason);
+    Time margin(const Class& c) const;
+    const char* hopeless(const Request& r) const;
+    void sweep(Class& c);
+    void trim(Class& c);
+    void pump();
+    void pump_nested();
+    void pump_plain();
+    Class* next(bool& lent);
+    Request* pop(Class& c);
+    void grant(Request* r, bool lent);
+    std::int64_t deepest() const;
+
+    // lend.cpp: reserves, and what of them is lent
+    void arrived(Class& c);
+    bool active(const Class& c) const;
+    void share_out();
+    bool within_reserve(const Class& c) const;
+    void note_demand(Class& c);
+    bool may_borrow(const Class& c, std::int64_t free) const;
+    bool stalled(const Class& c) const;
+    bool halted(Class& c);
+    void panic_rule();
+
+    // control.cpp: windows and limits
+    void close_window(Time length);
+    void keep_peaks(Class& c, const Window& w, Time length);
+    void set_limit(Class& c, std::int64_t limit, const char* reason);
+    void learn(Class& c, const Window& w, Time length);
+    void drift(Class& c, const Window& w, Time length);
+    void conclude(Class& c, const Sample& s);
+    void regime(Class& c, const Point& p);
+    bool undo(Class& c, const Point& p);
+    bool cut(Class& c, const Sample& s);
+    bool fit(Class& c);
+    bool room(Class& c, const Point& p);
+    void excite(Class& c);
+
+    Config config_;
+    Time now_;
+    Time window_start_;
+    std::int64_t order_ = 0;
+    std::int64_t in_flight_ = 0;
+    std::int64_t buckets_;
+    std::vector<std::unique_ptr<Class>> classes_;  // buckets first
+    std::unordered_map<std::int64_t, std::unique_ptr<Request>> waiting_, running_;
+    std::vector<Request*> nested_;
+    std::array<Time, kMaxDepth + 1> levels_;
+
+    std::unordered_map<std::string, Class*> configured_;
+    std::unordered_map<std::string, std::unique_ptr<Candidate>> learned_;
+    std::array<std::unique_ptr<Candidate>, kMaxKeys> candidates_;
+    std::vector<std::pair<std::set<std::string>, Class*>> footprints_;
+    Decisions decisions_;
+};
+
+}  // namespace temper::pathfence

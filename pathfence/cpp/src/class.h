@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the core knows of a request and of a class.
+#pragma once
+
+#include <algorithm>
+
+#include "temper/pathfence/core.h"
+
+namespace temper::pathfence {
+
+constexpr Time kNever = -(Time{1} << 60);
+constexpr Time kLongestHold = 600'000 * kMillisecond;
+constexpr std::int64_t kDefaultWeight = 100;
+constexpr std::size_t kMaxClasses = 32;
+
+struct Core::Request {
+    std::int64_t id = 0;
+    std::int64_t order = 0;
+    std::string key;
+    Class* of = nullptr;
+    Time arrived = 0, deadline = 0, granted = 0;
+    std::int64_t depth = 0;
+    std::int64_t sharers = 1;  // requests that run on this one's permit, itself included
+    bool done = false;         // itself has ended, sharers have not
+    Request* parent = nullptr;
+    Outcome outcome = Outcome::ok;
+};
+
+struct Core::Candidate {
+    std::string key;
+    std::set<std::string> edges;
+    std::int64_t quiet = 0;
+    Time touched = 0;
+};
+
+struct Core::Point {
+    std::int64_t n, good, done;
+    bool full;
+};
+
+struct Core::Window {
+    Time touched = 0;
+    std::int64_t area = 0, queued = 0, limited = 0, arrivals = 0, done = 0, good = 0;
+};
+
+struct Core::Sample {
+    std::int64_t area = 0, limited = 0, done = 0, good = 0;
+    Time length = 0;
+    std::int64_t windows = 0;
+};
+
+// The maximum over the last windows that were kept.
+struct Peak {
+    static constexpr std::size_t kBlocks = 8;
+    static constexpr std::int64_t kWindows = 4;  // a block
+
+    void note(std::int64_t v) { current = std::max(current, v); }
+    void drop() { current = 0; }
+    void keep() {
+        if (kept++ % kWindows == 0) {
+            std::copy_backward(blocks.begin(), blocks.end() - 1, blocks.end());
+            blocks[0] = 0;
+        }
+        blocks[0] = std::max(blocks[0], current);
+        current = 0;
+        value = *std::max_element(blocks.begin(), blocks.end());
+    }
+
+    std::int64_t current = 0, kept = 0, value = 0;
+    std::array<std::int64_t, kBlocks> blocks{};  // the newest first
+};
+
+// A value, in thousandths, that 990 of 1000 stay below.
+struct Quantile {
+    void note(std::int64_t v) {
+        const std::int64_t step = std::max<std::int64_t>(100, value / 32);
+        if (v * 1000 > value)
+            value += step * 990 / 1000;
+        else
+            value = std::max<std::int64_t>(0, value - std::max<std::int64_t>(1, step * 10 / 1000));
+    }
+
+    std::int64_t value = 0;
+    std::int64_t before = 0;  // when the window began
+};
+
+struct Core::Class {
+    std::int64_t index = 0;
+    std::string name;
+    std::int64_t weight = 0;
+    Time target = 0;
+    bool unknown = false;  // a bucket for keys without a class
+    Time seen = 0;
+
+    std::int64_t in_flight = 0;
+    std::deque<Request*> queue;
+    std::int64_t reserve = 0, limit = 0;
+    std::int64_t granted = 0, shed = 0, missed = 0, failed = 0;
+    const char* reason = "";
+
+    // lending
+    Peak usual;
+    Quantile others;
+    std::int64_t turn = 0, turn_now = 0, level = 0;
+    bool alarmed = false;
+    Time stalled_at = kNever, last_push = kNever, last_turn = 0;
+    Time bar_until = 0, bar_for = 0;
+
+    // the limit's controller
+    Window window;
+    Sample sample;
+    std::deque<Time> holds;
+    Time hold = 0;
+    std::deque<Point> ring;
+    std::int64_t samples = 0, knee = 0, odd = 0, quiet_for = 0, last_dip = 0;
+    Time cool_till = 0;
+    bool dip = false;
+    std::int64_t late = 0, late_done = 0;
+    Time late_time = 0;
+    std::int64_t cut_from = 0, cut_good = 0;
+    Time no_cut = 0, cut_pause = 0;
+
+    std::int64_t demand() const { return in_flight + static_cast<std::int64_t>(queue.size()); }
+    std::int64_t entitled() const { return std::min(limit, std::max(reserve, usual.value)); }
+    // The limit in force.
+    std::int64_t cap() const { return dip ? std::max<std::int64_t>(1, (limit * 7 + 9) / 10) : limit; }
+    // Brings the window's sums up to now; call it before anything changes that they depend on.
+    void touch(Time now);
+    void learn_hold(Time d);
+};
+
+}  // namespace temper::pathfence

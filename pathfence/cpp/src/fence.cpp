@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "temper/pathfence/fence.h"
+
+#include <sys/stat.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <tuple>
+
+namespace temper::pathfence {
+namespace {
+
+Time steady() { return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+constexpr auto kWatchEvery = std::chrono::seconds(1);
+
+// Tells one version of a file from another.
+using Version = std::tuple<ino_t, off_t, time_t, long>;
+
+Version version(const std::string& file) {
+    struct stat s = {};
+    if (stat(file.c_str(), &s) != 0) return {};
+    return {s.st_ino, s.st_size, s.st_mtim.tv_sec, s.st_mtim.tv_nsec};
+}
+
+}  // namespace
+
+// Shared by the fence and its permits.
+struct FenceState : std::enable_shared_from_this<FenceState> {
+    struct Waiter {
+        Fence::Granted granted;
+        Fence::Refused refused;
+    };
+    // A decision on its way to the one that it concerns.
+    struct Delivery {
+        Waiter waiter;
+        std::int64_t id = 0;  // 0: refused
+        const std::string* class_name = nullptr;
+        const char* reason = "";
+    };
+
+    FenceState(const Config& config, Fence::Options o) : options(std::move(o)), core(config, now()) {}
+
+    Time now() const { return options.clock ? options.clock() : steady(); }
+
+    // Does something with the core under the lock, and afterwards delivers what was decided.
+    template <class F>
+    void with(F f) {
+        std::vector<Delivery> out;
+        {
+            const std::lock_guard<std::mutex> lock(mutex);
+            sort(f(core, now()), out);
+        }
+        deliver(out);
+    }
+
+    void sort(const Core::Decisions& decisions, std::vector<Delivery>& out) {
+        for (const Decision& d : decisions) {
+            if (d.kind != Decision::Kind::grant && d.kind != Decision::Kind::shed) continue;
+            const auto w = waiters.find(d.id);
+            if (w == waiters.end()) continue;  // a part of a request: share() has its permit already
+            out.push_back({std::move(w->second), d.kind == Decision::Kind::grant ? d.id : 0, d.class_name, d.reason});
+            waiters.erase(w);
+        }
+    }
+
+    // A callback may end its request at once, which leads to further decisions: the outermost call delivers those, so
+    // that a long queue makes no deep stack.
+    void deliver(std::vector<Delivery>& deliveries) {
+        thread_local std::vector<std::pair<std::shared_ptr<FenceState>, Delivery>>* pending = nullptr;
+        std::vector<std::pair<std::shared_ptr<FenceState>, Delivery>> mine;
+        auto& into = pending ? *pending : mine;
+        for (auto& d : deliveries) into.emplace_back(shared_from_this(), std::move(d));
+        if (pending) return;
+        pending = &mine;
+        for (std::size_t i = 0; i < mine.size(); ++i) {
+            auto [state, d] = std::move(mine[i]);
+            state->call(d);
+        }
+        pending = nullptr;
+    }
+
+    void call(Delivery& d);
+
+    const Fence::Options options;
+    mutable std::mutex mutex;
+    Core core;
+    std::unordered_map<std::int64_t, Waiter> waiters;
+    std::int64_t last_id = 0;
+    bool closed = false;
+    std::string watch_error;
+    std::condition_variable stop;
+    std::thread ticker;
+
+    // The ticker's thread: every quarter of a window.
+    void run() {
+        Version seen{};  // the first look reloads: the file may have changed since it was read
+        auto looked = std::chrono::steady_clock::now();
+        std::unique_lock<std::mutex> lock(mutex);
+        while (!closed) {
+            stop.wait_for(lock, std::chrono::nanoseconds(core.config().window / 4));
+            if (closed) return;
+            lock.unlock();
+            with([](Core& c, Time t) { return c.tick(t); });
+            if (!options.watch.empty() && std::chrono::steady_clock::now() - looked >= kWatchEvery) {
+                looked = std::chrono::steady_clock::now();
+                const Version v = version(options.watch);
+                if (v != seen) look_again();
+                seen = v;
+            }
+            lock.lock();
+        }
+    }
+
+    void look_again() {
+        std::string error;
+        try {
+            reload(load_config(options.watch));
+        } catch (const ConfigError& e) {
+            error = e.what();
+        }
+        const std::lock_guard<std::mutex> lock(mutex);
+        watch_error = error;
+    }
+
+    void reload(const Config& config) {
+        checked(config);
+        bool refused = false;
+        with([&](Core& c, Time t) { return c.reload(t, config, refused); });
+        if (refused) throw ConfigError("there are too many classes, with those that are known already");
+    }
+};
+
+Permit::Permit(std::shared_ptr<FenceState> state, std::int64_t id, const std::string* class_name)
+    : state_(std::move(state)), id_(id), class_name_(class_name), exceptions_(std::uncaught_exceptions()) {}
+
+Permit::Permit(Permit&& other) noexcept
+    : state_(std::move(other.state_)), id_(other.id_), class_name_(other.class_name_), exceptions_(std::uncaught_exceptions()) {}
+
+Permit& Permit::operator=(Permit&& other) noexcept {
+    if (this == &other) return *this;
+    release(Outcome::ok);
+    state_ = std::move(other.state_);
+    id_ = other.id_;
+    class_name_ = other.class_name_;
+    exceptions_ = std::uncaught_exceptions();
+    return *this;
+}
+
+Permit::~Permit() { release(std::uncaught_exceptions() > exceptions_ ? Outcome::fail : Outcome::ok); }
+
+void Permit::release(Outcome outcome) {
+    if (!state_) return;
+    const auto state = std::move(state_);
+    state_ = nullptr;
+    state->with([&](Core& c, Time t) { return c.done(t, id_, outcome); });
+}
+
+void Permit::edge(const std::string& name) const {
+    if (!state_) return;
+    state_->with([&](Core& c, Time t) { return c.edge(t, id_, name); });
+}
+
+Permit Permit::share() const {
+    if (!state_) return {};
+    std::int64_t id = 0;
+    state_->with([&](Core& c, Time t) {
+        id = ++state_->last_id;
+        return c.arrive(t, {id, {}, 0, 0, id_});
+    });
+    return {state_, id, class_name_};
+}
+
+void FenceState::call(Delivery& d) {
+    try {
+        if (d.id != 0)
+            d.waiter.granted(Fence::permit(shared_from_this(), d.id, d.class_name));
+        else
+            d.waiter.refused(d.reason);
+    } catch (...) {
+        // The permit went back when the callback was left; whoever threw has no caller here.
+    }
+}
+
+Permit Fence::permit(std::shared_ptr<FenceState> state, std::int64_t id, const std::string* class_name) { return {std::move(state), id, class_name}; }
+
+Fence::Fence(const Config& config, Options options) : state_(std::make_shared<FenceState>(config, std::move(options))) {
+    if (state_->options.ticker) state_->ticker = std::thread([s = state_.get()] { s->run(); });
+}
+
+Fence::~Fence() {
+    std::vector<FenceState::Delivery> out;
+    {
+        const std::lock_guard<std::mutex> lock(state_->mutex);
+        state_->closed = true;
+        // Permits that come back later find nobody who waits.
+        for (auto& [id, w] : state_->waiters) out.push_back({std::move(w), 0, nullptr, "closed"});
+        std::vector<std::int64_t> ids;
+        for (const auto& [id, w] : state_->waiters) ids.push_back(id);
+        state_->waiters.clear();
+        for (const auto id : ids) state_->core.done(state_->now(), id, Outcome::cancel);
+    }
+    state_->stop.notify_all();
+    if (state_->ticker.joinable()) state_->ticker.join();
+    state_->deliver(out);
+}
+
+Fence::Ticket Fence::submit(const Call& call, Granted granted, Refused refused) {
+    Ticket ticket = 0;
+    state_->with([&](Core& c, Time t) {
+        ticket = ++state_->last_id;
+        state_->waiters.emplace(ticket, FenceState::Waiter{std::move(granted), std::move(refused)});
+        return c.arrive(t, {ticket, call.key, call.timeout ? t + call.timeout : 0, call.depth, 0});
+    });
+    return ticket;
+}
+
+bool Fence::cancel(Ticket ticket) {
+    bool waited = false;
+    state_->with([&](Core& c, Time t) {
+        waited = state_->waiters.erase(ticket) > 0;
+        return waited ? c.done(t, ticket, Outcome::cancel) : Core::Decisions{};
+    });
+    return waited;
+}
+
+Permit Fence::acquire(const Call& call) {
+    struct Place {
+        std::mutex mutex;
+        std::condition_variable decided;
+        bool over = false;
+        Permit permit;
+        std::string reason;
+    };
+    const auto place = std::make_shared<Place>();
+    const auto decide = [place](Permit permit, const char* reason) {
+        const std::lock_guard<std::mutex> lock(place->mutex);
+        place->over = true;
+        place->permit = std::move(permit);
+        place->reason = reason;
+        place->decided.notify_one();
+    };
+    submit(call, [decide](Permit p) { decide(std::move(p), ""); }, [decide](const char* reason) { decide({}, reason); });
+    std::unique_lock<std::mutex> lock(place->mutex);
+    place->decided.wait(lock, [&] { return place->over; });
+    if (!place->permit) throw Shed(place->reason);
+    return std::move(place->permit);
+}
+
+void Fence::tick() {
+    state_->with([](Core& c, Time t) { return c.tick(t); });
+}
+
+void Fence::reload(const Config& config) { state_->reload(config); }
+
+void Fence::off(bool off) {
+    state_->with([off](Core& c, Time t) { return c.off(t, off); });
+}
+
+std::vector<ClassState> Fence::states() const {
+    const std::lock_guard<std::mutex> lock(state_->mutex);
+    return state_->core.states();
+}
+
+std::int64_t Fence::in_flight() const {
+    const std::lock_guard<std::mutex> lock(state_->mutex);
+    return state_->core.in_flight();
+}
+
+std::int64_t Fence::waiting() const {
+    const std::lock_guard<std::mutex> lock(state_->mutex);
+    return state_->core.waiting();
+}
+
+std::string Fence::watch_error() const {
+    const std::lock_guard<std::mutex> lock(state_->mutex);
+    return state_->watch_error;
+}
+
+namespace {
+
+thread_local const Permit* serving = nullptr;
+
+}  // namespace
+
+Serving::Serving(const Permit& permit) : before_(serving) { serving = &permit; }
+
+Serving::~Serving() { serving = before_; }
+
+const Permit* Serving::here() { return serving; }
+
+}  // namespace temper::pathfence

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a key to a class. algorithm.md: "Classes".
+#include "class.h"
+
+namespace temper::pathfence {
+namespace {
+
+constexpr std::size_t kMaxEdges = 8;
+constexpr std::int64_t kLearnAfter = 8;
+constexpr Time kCandidateLife = 1000 * kMillisecond;
+
+std::uint64_t fnv1a(const std::string& s) {
+    std::uint64_t h = 14695981039346656037ULL;
+    for (const char c : s) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+    return h;
+}
+
+}  // namespace
+
+Core::Class& Core::class_of(const std::string& key) {
+    if (!valid_name(key)) return *classes_[0];
+    if (const auto c = configured_.find(key); c != configured_.end()) return *c->second;
+    if (const auto k = learned_.find(key); k != learned_.end())
+        for (const auto& [edges, c] : footprints_)
+            if (edges == k->second->edges) return *c;
+    return *classes_[fnv1a(key) % static_cast<std::uint64_t>(buckets_)];
+}
+
+std::unique_ptr<Core::Candidate>& Core::slot(const std::string& key) { return candidates_[(fnv1a(key) >> 8) % kMaxKeys]; }
+
+// The entry in which the edges of a key are collected, or null where the key has none.
+Core::Candidate* Core::candidate_for(const std::string& key) {
+    if (!valid_name(key) || configured_.count(key)) return nullptr;
+    if (const auto k = learned_.find(key); k != learned_.end()) return k->second.get();
+    auto& s = slot(key);
+    if (!s || (s->key != key && now_ - s->touched >= kCandidateLife)) s = std::make_unique<Candidate>(Candidate{key, {}, 0, now_});
+    return s->key == key ? s.get() : nullptr;
+}
+
+Core::Decisions Core::edge(Time now, std::int64_t id, const std::string& edge) {
+    advance(now);
+    const auto it = running_.find(id);
+    if (it == running_.end() || !valid_name(edge)) return take();
+    const Request& r = it->second->parent ? *it->second->parent : *it->second;
+    Candidate* k = candidate_for(r.key);
+    if (!k || k->edges.size() >= kMaxEdges || !k->edges.insert(edge).second) return take();
+    k->quiet = 0;
+    // Where no class is left for the larger set, the key stays where it is.
+    if (learned_.count(r.key) && !adopt(k->edges)) k->edges.erase(edge);
+    return take();
+}
+
+// Counts a completion of a key that has no class yet.
+void Core::learn_key(const std::string& key) {
+    if (learned_.count(key)) return;
+    Candidate* k = candidate_for(key);
+    if (!k) return;
+    k->touched = now_;
+    if (++k->quiet >= kLearnAfter && learned_.size() < kMaxKeys && adopt(k->edges)) learned_[key] = std::move(slot(key));
+}
+
+// Makes sure that there is a class for these edges.
+bool Core::adopt(const std::set<std::string>& edges) {
+    for (const auto& f : footprints_)
+        if (f.first == edges) return true;
+    if (classes_.size() == static_cast<std::size_t>(buckets_) + kMaxClasses) return false;
+    ClassConfig k;
+    k.name = "~" + std::to_string(static_cast<std::int64_t>(classes_.size()) - buckets_);
+    k.weight = kDefaultWeight;
+    k.target = config_.target;
+    footprints_.emplace_back(edges, &add_class(k));
+    share_out();
+    return true;
+}
+
+}  // namespace temper::pathfence

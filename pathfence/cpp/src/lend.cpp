@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reserves, and what of them is lent. algorithm.md: "Reserve", "Lending", "Stall", "Panic".
+#include "class.h"
+
+namespace temper::pathfence {
+namespace {
+
+constexpr Time kActiveFor = 60'000 * kMillisecond;
+constexpr Time kBarFirst = 1000 * kMillisecond, kBarLongest = 8000 * kMillisecond, kBarMemory = 16'000 * kMillisecond;
+
+}  // namespace
+
+void Core::arrived(Class& c) {
+    const bool woke = now_ - c.seen >= kActiveFor;
+    c.seen = now_;
+    ++c.window.arrivals;
+    if (woke) share_out();
+}
+
+bool Core::active(const Class& c) const { return c.in_flight > 0 || now_ - c.seen < kActiveFor; }
+
+// Divides the workers among the active classes, by weight. All buckets together count as one class.
+void Core::share_out() {
+    std::int64_t sum = 0;
+    bool bucket = false;
+    for (const auto& c : classes_) {
+        if (!active(*c)) continue;
+        if (c->unknown)
+            bucket = true;
+        else
+            sum += c->weight;
+    }
+    if (bucket) sum += kDefaultWeight;
+    for (auto& c : classes_) {
+        if (c->unknown)
+            c->reserve = 1;
+        else if (sum > 0)
+            c->reserve = std::max<std::int64_t>(1, config_.workers * c->weight / sum);
+    }
+}
+
+bool Core::within_reserve(const Class& c) const {
+    if (c.in_flight >= c.reserve) return false;
+    if (!c.unknown) return true;
+    std::int64_t held = 0;
+    for (std::int64_t i = 0; i < buckets_; ++i) held += classes_[static_cast<std::size_t>(i)]->in_flight;
+    return held < unknown_limit();
+}
+
+// Remembers how much was wanted at once, after an arrival in class c.
+void Core::note_demand(Class& c) {
+    c.usual.note(c.demand());
+    std::int64_t sum = 0;
+    for (const auto& o : classes_) sum += std::min(o->demand(), o->entitled());
+    for (auto& o : classes_)
+        if (o.get() != &c) o->others.note(std::min(sum - std::min(o->demand(), o->entitled()), config_.workers));
+}
+
+bool Core::may_borrow(const Class& c, std::int64_t free) const {
+    if (config_.without.lend || now_ < c.bar_until || stalled(c)) return false;
+    std::int64_t keep = 0, held = 0, level = 0, turn = 0;
+    bool alone = true;
+    for (const auto& o : classes_) {
+        if (o.get() == &c) continue;
+        alone = alone && !active(*o);
+        const std::int64_t entitled = o->entitled();
+        keep += std::min(o->demand(), entitled);
+        held += std::min(o->in_flight, entitled);
+        level += o->level;
+        turn += o->turn;
+    }
+    if (alone) return true;
+    if (!config_.without.protect) keep = std::max(keep, (c.others.value + 500) / 1000);
+    // What c gives back while the others' requests would wait for as long as they take anyhow.
+    const std::int64_t back = turn > 0 ? c.turn_now * level / (1000 * turn) : 0;
+    return free > std::max<std::int64_t>(1, keep - held - back);
+}
+
+bool Core::stalled(const Class& c) const {
+    if (config_.without.panic || c.in_flight == 0) return false;
+    Time usual = c.target;
+    if (c.turn > 0)
+        usual = 8 * c.level * config_.window / c.turn;
+    else if (c.hold > 0)
+        usual = 8 * c.hold;
+    return now_ - c.last_turn >= std::max(config_.stall, usual / c.in_flight);
+}
+
+// Whether a stalled class has to wait; its limit goes down, too, since what has queued would otherwise go to its
+// downstream all at once when that answers again.
+bool Core::halted(Class& c) {
+    if (!stalled(c)) return false;
+    if (c.stalled_at != c.last_turn && !c.unknown && !config_.without.learn) {
+        c.stalled_at = c.last_turn;
+        std::int64_t to = 2 * c.usual.value + 4;
+        if (c.alarmed) to = std::max(to * 5 / 8, c.limit * 7 / 8);
+        c.alarmed = true;
+        set_limit(c, std::min(c.limit, to), "stall");
+    }
+    return now_ - c.last_push < c.target / 4;
+}
+
+void Core::panic_rule() {
+    if (config_.without.panic) return;
+    const bool unmet = std::any_of(classes_.begin(), classes_.end(), [&](const auto& c) {
+        return !c->queue.empty() && c->in_flight < c->cap() && within_reserve(*c) && now_ - c->queue.front()->arrived >= config_.panic;
+    });
+    if (!unmet) return;
+    Class* culprit = nullptr;
+    for (auto& c : classes_)
+        if (c->in_flight > c->reserve && (!culprit || c->in_flight - c->reserve > culprit->in_flight - culprit->reserve)) culprit = c.get();
+    if (!culprit || now_ < culprit->bar_until) return;
+    const bool again = culprit->bar_for > 0 && now_ - culprit->bar_until < kBarMemory;
+    culprit->bar_for = again ? std::min(2 * culprit->bar_for, kBarLongest) : kBarFirst;
+    culprit->bar_until = now_ + culprit->bar_for;
+    decisions_.push_back({Decision::Kind::stop, 0, &culprit->name, false, "panic", 0});
+}
+
+}  // namespace temper::pathfence

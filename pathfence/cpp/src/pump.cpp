@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who gets a worker, and what is shed. algorithm.md: "Queue", "Pump", "Re-entry".
+#include "class.h"
+
+namespace temper::pathfence {
+namespace {
+
+constexpr Time kDepthLife = 60'000 * kMillisecond;
+constexpr std::int64_t kLeastQueue = 32, kQueueScale = 4;
+
+}  // namespace
+
+void Core::enqueue(Class& c, Request* r) {
+    c.touch(now_);
+    if (config_.off || static_cast<std::int64_t>(c.queue.size()) < queue_max(c)) {
+        c.queue.push_back(r);
+        return;
+    }
+    Request* victim = r;
+    if (!config_.without.newest) {
+        victim = c.queue.front();
+        c.queue.pop_front();
+        c.queue.push_back(r);
+    }
+    shed(victim, "full");
+}
+
+std::int64_t Core::queue_max(const Class& c) const {
+    if (c.hold == 0) return config_.queue_max;
+    return std::min(config_.queue_max, std::max(kLeastQueue, kQueueScale * c.limit * c.target / c.hold));
+}
+
+void Core::unqueue(Request* r) {
+    r->of->touch(now_);
+    if (r->depth > 0)
+        nested_.erase(std::find(nested_.begin(), nested_.end(), r));
+    else
+        r->of->queue.erase(std::find(r->of->queue.begin(), r->of->queue.end(), r));
+}
+
+// Ends a request that is in no queue any more.
+void Core::shed(Request* r, const char* reason) {
+    ++r->of->shed;
+    decisions_.push_back({Decision::Kind::shed, r->id, &r->of->name, false, reason, 0});
+    waiting_.erase(r->id);
+}
+
+Time Core::margin(const Class& c) const { return c.hold * config_.gamma_permille / 1000; }
+
+// Why a waiting request should not be served, or nothing.
+const char* Core::hopeless(const Request& r) const {
+    const Time left = r.deadline - now_;
+    if (left <= 0) return "expired";
+    if (config_.without.shed || r.of->in_flight == 0 || now_ - r.arrived < config_.grace) return nullptr;
+    return left < std::min(margin(*r.of), (r.deadline - r.arrived) / 2) ? "late" : nullptr;
+}
+
+void Core::sweep(Class& c) {
+    c.touch(now_);
+    std::deque<Request*> kept;
+    for (Request* r : c.queue) {
+        if (const char* reason = hopeless(*r))
+            shed(r, reason);
+        else
+            kept.push_back(r);
+    }
+    c.queue.swap(kept);
+}
+
+void Core::trim(Class& c) {
+    while (!c.queue.empty()) {
+        const char* reason = hopeless(*c.queue.front());
+        if (!reason) return;
+        c.touch(now_);
+        Request* r = c.queue.front();
+        c.queue.pop_front();
+        shed(r, reason);
+    }
+}
+
+void Core::pump() {
+    if (config_.off) {
+        pump_plain();
+        return;
+    }
+    pump_nested();
+    for (;;) {
+        for (auto& c : classes_) trim(*c);
+        bool lent = false;
+        Class* c = next(lent);
+        if (!c) return;
+        grant(pop(*c), lent);
+    }
+}
+
+// The class that gets the next worker: those within their reserve come first, then those that may borrow; among equals
+// the one with the least in flight for its weight.
+Core::Class* Core::next(bool& best_lent) {
+    const std::int64_t free = config_.workers - in_flight_ - deepest();
+    if (free <= 0) return nullptr;
+    Class* best = nullptr;
+    for (auto& owned : classes_) {
+        Class& c = *owned;
+        if (c.queue.empty() || halted(c) || c.in_flight >= c.cap()) continue;
+        const bool lent = !within_reserve(c);
+        if (lent && !may_borrow(c, free)) continue;
+        if (!best || (best_lent && !lent) || (best_lent == lent && c.in_flight * best->weight < best->in_flight * c.weight)) {
+            best = &c;
+            best_lent = lent;
+        }
+    }
+    return best;
+}
+
+Core::Request* Core::pop(Class& c) {
+    c.touch(now_);
+    Request* r = c.queue.back();
+    if (!config_.without.newest && margin(c) >= c.target / 2 && now_ - c.queue.front()->arrived >= config_.grace && !hopeless(*r)) {
+        c.queue.pop_back();
+        return r;
+    }
+    r = c.queue.front();
+    c.queue.pop_front();
+    return r;
+}
+
+void Core::grant(Request* r, bool lent) {
+    Class& c = *r->of;
+    c.touch(now_);
+    if (c.in_flight == 0) c.last_turn = now_;
+    c.last_push = now_;
+    ++c.in_flight;
+    ++in_flight_;
+    ++c.granted;
+    r->granted = now_;
+    const auto w = waiting_.find(r->id);
+    running_[r->id] = std::move(w->second);
+    waiting_.erase(w);
+    grant_decision(*r, lent, "");
+}
+
+std::int64_t Core::deepest() const {
+    for (std::int64_t d = kMaxDepth; d > 0; --d)
+        if (now_ - levels_[static_cast<std::size_t>(d)] < kDepthLife) return std::min(d, config_.workers - 1);
+    return 0;
+}
+
+// Requests that are in this service for a second time or more: their callers hold workers here.
+void Core::pump_nested() {
+    std::vector<Request*> kept;
+    for (Request* r : nested_) {
+        if (r->deadline <= now_)
+            shed(r, "expired");
+        else
+            kept.push_back(r);
+    }
+    nested_.swap(kept);
+    while (!nested_.empty()) {
+        const auto r = std::max_element(nested_.begin(), nested_.end(), [](const Request* a, const Request* b) { return a->depth < b->depth; });
+        if (config_.workers - in_flight_ - std::max<std::int64_t>(0, deepest() - (*r)->depth) <= 0) return;
+        Request* chosen = *r;
+        nested_.erase(r);
+        grant(chosen, false);
+    }
+}
+
+// The plain pool: one queue, in order of arrival, nothing shed.
+void Core::pump_plain() {
+    while (in_flight_ < config_.workers) {
+        Request* first = nullptr;
+        const auto consider = [&](Request* r) {
+            if (!first || r->order < first->order) first = r;
+        };
+        for (const auto& c : classes_)
+            if (!c->queue.empty()) consider(c->queue.front());
+        for (Request* r : nested_) consider(r);
+        if (!first) return;
+        unqueue(first);
+        grant(first, false);
+    }
+}
+
+}  // namespace temper::pathfence

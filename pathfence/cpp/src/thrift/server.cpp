@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "temper/pathfence/thrift/server.h"
+
+#include <thrift/TApplicationException.h>
+#include <thrift/processor/TMultiplexedProcessor.h>
+#include <thrift/protocol/TProtocolDecorator.h>
+#include <thrift/transport/TSocket.h>
+
+#include <chrono>
+#include <optional>
+#include <utility>
+
+namespace temper::pathfence::thrift {
+namespace {
+
+namespace at = apache::thrift;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kMostBytes = 4096;
+
+// What this thread read last, for the task that its server adds next.
+thread_local Incoming incoming;
+thread_local Call incoming_call;
+
+// What the worker on this thread serves.
+struct Job {
+    const char* refused = nullptr;  // why, if it was
+    Incoming incoming;
+    Clock::time_point since;  // when it came: its wait for a worker is time that it has used
+    Outcome outcome = Outcome::ok;
+};
+thread_local Job* job_here = nullptr;
+
+struct Serves {
+    Context context;
+    std::string service;
+    Clock::time_point since;
+};
+thread_local const Serves* serves_here = nullptr;
+
+template <class T>
+class Here {
+public:
+    Here(T*& place, T& now) : place_(place), before_(place) { place = &now; }
+    ~Here() { place_ = before_; }
+    Here(const Here&) = delete;
+    Here& operator=(const Here&) = delete;
+
+private:
+    T*& place_;
+    T* const before_;
+};
+
+// Sees the bytes of each frame as its server reads them.
+class PeekingSocket : public at::transport::TSocket {
+public:
+    PeekingSocket(THRIFT_SOCKET socket, const Listener& listener) : TSocket(socket), listener_(listener) {}
+
+    std::uint32_t read(std::uint8_t* to, std::uint32_t size) override {
+        const std::uint32_t got = TSocket::read(to, size);
+        for (std::uint32_t i = 0; i < got;) i += see(to + i, got - i);
+        return got;
+    }
+
+private:
+    // How many bytes were the frame's that is being read.
+    std::uint32_t see(const std::uint8_t* bytes, std::uint32_t size) {
+        if (sized_ < sizeof(length_)) {
+            length_ = length_ << 8 | *bytes;
+            if (++sized_ == sizeof(length_) && length_ == 0) finish();
+            return 1;
+        }
+        const std::uint32_t mine = std::min(size, length_ - seen_);
+        const std::size_t wanted = std::min<std::size_t>(mine, kMostBytes - frame_.size());
+        frame_.insert(frame_.end(), bytes, bytes + wanted);
+        seen_ += mine;
+        if (seen_ == length_) finish();
+        return mine;
+    }
+
+    void finish() {
+        incoming = thrift::peek(frame_.data(), frame_.size(), listener_);
+        incoming_call = call_of(incoming, listener_);
+        frame_.clear();
+        length_ = seen_ = 0;
+        sized_ = 0;
+    }
+
+    const Listener listener_;
+    std::vector<std::uint8_t> frame_;
+    std::uint32_t length_ = 0, seen_ = 0;
+    std::size_t sized_ = 0;
+};
+
+// Runs a server's task with its permit, or has it answered as refused.
+class Fenced : public at::concurrency::Runnable {
+public:
+    Fenced(std::shared_ptr<Runnable> inner, Job job, Permit permit) : inner_(std::move(inner)), job_(std::move(job)), permit_(std::move(permit)) {}
+
+    void run() override {
+        const Here<Job> here(job_here, job_);
+        Permit permit = std::move(permit_);
+        const Serving serving(permit);
+        inner_->run();  // the server's task lets no exception out: its processor says how it went
+        permit.release(job_.outcome);
+    }
+
+private:
+    const std::shared_ptr<Runnable> inner_;
+    Job job_;
+    Permit permit_;
+};
+
+// Notes when the answer is that the method failed.
+class Answer : public at::protocol::TProtocolDecorator {
+public:
+    Answer(std::shared_ptr<at::protocol::TProtocol> inner, Outcome& outcome) : TProtocolDecorator(std::move(inner)), outcome_(outcome) {}
+
+    std::uint32_t writeMessageBegin_virt(const std::string& name, const at::protocol::TMessageType type, const std::int32_t sequence) override {
+        if (type == at::protocol::T_EXCEPTION) outcome_ = Outcome::fail;
+        return TProtocolDecorator::writeMessageBegin_virt(name, type, sequence);
+    }
+
+private:
+    Outcome& outcome_;
+};
+
+void refuse(at::protocol::TProtocol& in, at::protocol::TProtocol& out, const std::string& method, at::protocol::TMessageType type, std::int32_t sequence, const std::string& reason) {
+    in.skip(at::protocol::T_STRUCT);
+    in.readMessageEnd();
+    in.getTransport()->readEnd();
+    if (type == at::protocol::T_ONEWAY) return;
+    const at::TApplicationException refusal(at::TApplicationException::INTERNAL_ERROR, "pf-shed: " + reason);
+    out.writeMessageBegin(method, at::protocol::T_EXCEPTION, sequence);
+    refusal.write(&out);
+    out.writeMessageEnd();
+    out.getTransport()->writeEnd();
+    out.getTransport()->flush();
+}
+
+}  // namespace
+
+std::shared_ptr<at::transport::TSocket> FencedServerSocket::createSocket(THRIFT_SOCKET socket) { return std::make_shared<PeekingSocket>(socket, listener_); }
+
+FencedThreadManager::FencedThreadManager(std::shared_ptr<Fence> fence, std::size_t workers)
+    : fence_(std::move(fence)), workers_(newSimpleThreadManager(workers)), refusals_(newSimpleThreadManager(1)) {}
+
+FencedThreadManager::~FencedThreadManager() = default;
+
+void FencedThreadManager::add(std::shared_ptr<Runnable> task, std::int64_t, std::int64_t expiration) {
+    // Taken, not looked at: a task that comes without a frame has no key.
+    Job job{nullptr, std::exchange(incoming, {}), Clock::now(), Outcome::ok};
+    Call call = std::exchange(incoming_call, {});
+    const Time expires = expiration * kMillisecond;
+    if (expires > 0 && (call.timeout == 0 || expires < call.timeout)) call.timeout = expires;
+    fence_->submit(
+        call,
+        [workers = workers_, task, job](Permit p) { workers->add(std::make_shared<Fenced>(task, job, std::move(p))); },
+        [refusals = refusals_, task, job](const char* reason) mutable {
+            job.refused = reason;
+            refusals->add(std::make_shared<Fenced>(task, job, Permit()));
+        });
+}
+
+void FencedThreadManager::start() {
+    for (const auto& pool : {workers_, refusals_}) {
+        if (!pool->threadFactory()) pool->threadFactory(std::make_shared<ThreadFactory>());
+        pool->start();
+    }
+}
+
+void FencedThreadManager::stop() {
+    workers_->stop();
+    refusals_->stop();
+}
+
+at::concurrency::ThreadManager::STATE FencedThreadManager::state() const { return workers_->state(); }
+std::shared_ptr<at::concurrency::ThreadFactory> FencedThreadManager::threadFactory() const { return workers_->threadFactory(); }
+void FencedThreadManager::threadFactory(std::shared_ptr<ThreadFactory> value) {
+    workers_->threadFactory(value);
+    refusals_->threadFactory(value);
+}
+void FencedThreadManager::addWorker(std::size_t value) { workers_->addWorker(value); }
+void FencedThreadManager::removeWorker(std::size_t value) { workers_->removeWorker(value); }
+std::size_t FencedThreadManager::idleWorkerCount() const { return workers_->idleWorkerCount(); }
+std::size_t FencedThreadManager::workerCount() const { return workers_->workerCount(); }
+std::size_t FencedThreadManager::pendingTaskCount() const { return workers_->pendingTaskCount() + static_cast<std::size_t>(fence_->waiting()); }
+std::size_t FencedThreadManager::totalTaskCount() const { return workers_->totalTaskCount() + static_cast<std::size_t>(fence_->waiting()); }
+
+bool FencedProcessor::process(std::shared_ptr<at::protocol::TProtocol> in, std::shared_ptr<at::protocol::TProtocol> out, void* connection) {
+    std::string method;
+    at::protocol::TMessageType type;
+    std::int32_t sequence;
+    in->readMessageBegin(method, type, sequence);
+    const Clock::time_point since = job_here ? job_here->since : Clock::now();
+    Incoming request;
+    request.context = split_name(method);
+    request.method = method;
+    if (!listener_.trusted) request.context = untrusted(std::move(request.context));
+    if (job_here) request.context = job_here->incoming.context;
+
+    std::string refused = job_here && job_here->refused ? job_here->refused : "";
+    std::optional<Permit> permit;
+    if (fence_ && refused.empty()) {
+        try {
+            permit.emplace(fence_->acquire(call_of(request, listener_)));
+        } catch (const Shed& s) {
+            refused = s.reason;
+        }
+    }
+    if (!refused.empty()) {
+        refuse(*in, *out, method, type, sequence, refused);
+        return true;
+    }
+    std::optional<Serving> serving;
+    if (permit) serving.emplace(*permit);
+    const Serves serves{request.context, listener_.service, since};
+    const Here<const Serves> here(serves_here, serves);
+    Outcome outcome = Outcome::ok;
+    const auto tell = [&] {
+        if (permit) permit->release(outcome);
+        if (job_here) job_here->outcome = outcome;
+    };
+    try {
+        const bool more = inner_->process(std::make_shared<at::protocol::StoredMessageProtocol>(in, method, type, sequence), std::make_shared<Answer>(out, outcome), connection);
+        tell();
+        return more;
+    } catch (const at::transport::TTransportException&) {
+        outcome = Outcome::cancel;  // what a method throws becomes an answer; this is the client's connection
+        tell();
+        throw;
+    } catch (...) {
+        outcome = Outcome::fail;
+        tell();
+        throw;
+    }
+}
+
+Context onward_here() {
+    if (!serves_here) return {};
+    const Time used = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - serves_here->since).count();
+    return onward(serves_here->context, serves_here->service, used);
+}
+
+}  // namespace temper::pathfence::thrift

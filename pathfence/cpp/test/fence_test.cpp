@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine: permits, parking, blocking, reload, switching off, the configuration's file and environment.
+#include "temper/pathfence/fence.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <future>
+#include <thread>
+
+#include "check.h"
+
+namespace {
+
+using namespace temper::pathfence;
+
+Config one_worker() {
+    Config c;
+    c.workers = 1;
+    c.classes.push_back({"a", {"a"}, 0, 0, 0, 0});
+    return c;
+}
+
+// A fence whose time the test sets.
+struct Bench {
+    // Permits that outlive the fence ask for the time, too.
+    const std::shared_ptr<std::atomic<Time>> clock = std::make_shared<std::atomic<Time>>(0);
+    std::atomic<Time>& now = *clock;
+    Fence fence;
+
+    explicit Bench(const Config& c) : fence(c, {[clock = clock] { return clock->load(); }, false, {}}) {}
+};
+
+void a_permit_comes_back_whatever_happens() {
+    Bench b(one_worker());
+    { const Permit p = b.fence.acquire({"a", 0, 0}); CHECK(b.fence.in_flight() == 1); }
+    CHECK(b.fence.in_flight() == 0);
+    try {
+        const Permit p = b.fence.acquire({"a", 0, 0});
+        throw std::runtime_error("a handler that fails");
+    } catch (const std::runtime_error&) {
+    }
+    CHECK(b.fence.in_flight() == 0 && b.fence.states()[0].failed == 1);
+    Permit p = b.fence.acquire({"a", 0, 0});
+    Permit q = std::move(p);
+    CHECK(!p && q && b.fence.in_flight() == 1);
+    q.release(Outcome::cancel);
+    q.release(Outcome::ok);
+    CHECK(b.fence.in_flight() == 0);
+}
+
+void parts_share_a_worker() {
+    Bench b(one_worker());
+    Permit root = b.fence.acquire({"a", 0, 0});
+    Permit part = root.share();
+    root.release(Outcome::ok);
+    CHECK(b.fence.in_flight() == 1);
+    part.release(Outcome::ok);
+    CHECK(b.fence.in_flight() == 0);
+}
+
+void who_waits_is_parked_served_cancelled_or_refused() {
+    Bench b(one_worker());
+    Permit first = b.fence.acquire({"a", 0, 0});
+    Permit second;
+    std::string reason;
+    const auto refused = [&](const char* r) { reason = r; };
+    b.fence.submit({"a", 0, 0}, [&](Permit p) { second = std::move(p); }, refused);
+    const auto gone = b.fence.submit({"a", 0, 0}, [](Permit) { CHECK(!"granted though cancelled"); }, refused);
+    b.fence.submit({"a", 40 * kMillisecond, 0}, [](Permit) { CHECK(!"granted though expired"); }, refused);
+    CHECK(b.fence.waiting() == 3);
+    CHECK(b.fence.cancel(gone) && !b.fence.cancel(gone));
+    b.now = 41 * kMillisecond;
+    b.fence.tick();
+    CHECK(reason == "expired" && b.fence.waiting() == 1 && !second);
+    first.release(Outcome::ok);
+    CHECK(second && second.class_name() == "a");
+}
+
+void acquire_blocks_until_a_worker_is_free() {
+    Bench b(one_worker());
+    Permit first = b.fence.acquire({"a", 0, 0});
+    auto second = std::async(std::launch::async, [&] { return b.fence.acquire({"a", 0, 0}); });
+    while (b.fence.waiting() == 0) std::this_thread::yield();
+    first.release(Outcome::ok);
+    CHECK(second.get());
+    b.now = 1000 * kMillisecond;
+    const Permit third = b.fence.acquire({"a", 0, 0});
+    auto fourth = std::async(std::launch::async, [&]() -> std::string {
+        try {
+            b.fence.acquire({"a", 10 * kMillisecond, 0});
+        } catch (const Shed& s) {
+            return s.what();
+        }
+        return "";
+    });
+    while (b.fence.waiting() == 0) std::this_thread::yield();
+    b.now = 1020 * kMillisecond;
+    b.fence.tick();
+    CHECK(fourth.get() == "pf-shed: expired");
+}
+
+void a_closed_fence_refuses_who_waits() {
+    std::string reason;
+    Permit held;
+    {
+        Bench b(one_worker());
+        held = b.fence.acquire({"a", 0, 0});
+        b.fence.submit({"a", 0, 0}, [](Permit) { CHECK(!"granted by a closed fence"); }, [&](const char* r) { reason = r; });
+        b.now = kMillisecond;
+    }
+    CHECK(reason == "closed");
+}
+
+// A long queue of requests that end at once makes no deep stack.
+void ten_thousand_in_a_row() {
+    Config c = one_worker();
+    c.queue_max = 20'000;
+    Bench b(c);
+    Permit first = b.fence.acquire({"a", 0, 0});
+    int served = 0;
+    for (int i = 0; i < 10'000; ++i) b.fence.submit({"a", 0, 0}, [&](Permit) { ++served; }, [](const char*) {});
+    first.release(Outcome::ok);
+    CHECK(served == 10'000 && b.fence.in_flight() == 0);
+}
+
+void reload_and_off() {
+    Bench b(one_worker());
+    const Permit first = b.fence.acquire({"a", 0, 0});
+    Permit second;
+    b.fence.submit({"a", 0, 0}, [&](Permit p) { second = std::move(p); }, [](const char*) {});
+    Config c = one_worker();
+    c.workers = 0;
+    bool refused = false;
+    try {
+        b.fence.reload(c);
+    } catch (const ConfigError&) {
+        refused = true;
+    }
+    CHECK(refused && !second);
+    c.workers = 2;
+    b.fence.reload(c);
+    CHECK(second);
+    b.fence.off(true);
+    bool shed = false;
+    b.fence.submit({"a", kMillisecond, 0}, [](Permit) {}, [&](const char*) { shed = true; });
+    b.now = 500 * kMillisecond;
+    b.fence.tick();
+    CHECK(!shed && b.fence.waiting() == 1);
+    b.fence.off(false);
+    CHECK(shed);
+}
+
+void the_environment_and_a_file_configure() {
+    char file[] = "/tmp/pathfence-XXXXXX";
+    CHECK(close(mkstemp(file)) == 0);
+    const auto write = [&](const std::string& text) { std::ofstream(file, std::ios::trunc) << text; };
+    write(R"({"workers": 3, "classes": [{"name": "a", "keys": ["a\u002fb"], "weight": 200}]})");
+    setenv("PATHFENCE_CONFIG", file, 1);
+    CHECK(load_config().workers == 3 && load_config().classes[0].keys[0] == "a/b");
+    setenv("PATHFENCE_WORKERS", "5", 1);
+    setenv("PATHFENCE_OFF", "1", 1);
+    CHECK(load_config().workers == 5 && load_config().off);
+    const auto refused = [](const char* workers, const char* off) {
+        setenv("PATHFENCE_WORKERS", workers, 1);
+        setenv("PATHFENCE_OFF", off, 1);
+        try {
+            load_config();
+        } catch (const ConfigError&) {
+            return true;
+        }
+        return false;
+    };
+    CHECK(refused("five", "1") && refused("5", "yes") && refused("4097", "0") && !refused("5", "0"));
+    unsetenv("PATHFENCE_WORKERS");
+    unsetenv("PATHFENCE_OFF");
+    for (const char* bad : {"", "{", "{\"workers\": 1.5}", "{\"workers\": 1, \"wrokers\": 2}", "{\"workers\": \"1\"}", "{\"workers\": 1} x"}) {
+        write(bad);
+        bool thrown = false;
+        try {
+            load_config();
+        } catch (const ConfigError&) {
+            thrown = true;
+        }
+        CHECK(thrown);
+    }
+
+    // A file that is watched is put in force when it changes, and what is wrong with it is shown.
+    write(R"({"workers": 2})");
+    Config c = load_config(file);
+    Fence fence(c, {{}, true, file});
+    const Permit one = fence.acquire({"a", 0, 0});
+    write(R"({"workers": 0})");
+    while (fence.watch_error().empty()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    write(R"({"workers": 16, "classes": [{"name": "later"}]})");
+    while (fence.states().size() < 2) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    unsetenv("PATHFENCE_CONFIG");
+    unlink(file);
+}
+
+void edges_are_learned_below_a_request() {
+    Config c;
+    c.workers = 4;
+    Bench b(c);
+    CHECK(Serving::here() == nullptr);
+    for (int i = 0; i < 8; ++i) {
+        const Permit p = b.fence.acquire({"home", 0, 0});
+        const Serving here(p);
+        Serving::here()->edge("store");
+    }
+    CHECK(Serving::here() == nullptr);
+    const Permit p = b.fence.acquire({"home", 0, 0});
+    CHECK(p.class_name() == "~0");
+}
+
+}  // namespace
+
+int main() {
+    a_permit_comes_back_whatever_happens();
+    parts_share_a_worker();
+    who_waits_is_parked_served_cancelled_or_refused();
+    acquire_blocks_until_a_worker_is_free();
+    a_closed_fence_refuses_who_waits();
+    ten_thousand_in_a_row();
+    reload_and_off();
+    the_environment_and_a_file_configure();
+    edges_are_learned_below_a_request();
+    return 0;
+}

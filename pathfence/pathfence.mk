@@ -1,0 +1,28 @@
+# The path plane: PathFence. Included from the top-level Makefile.
+.PHONY: pathfence-deps pathfence-build pathfence-test pathfence-sanitize pathfence-vectors pathfence-simulation
+
+PATHFENCE_CPP := cd pathfence/cpp && cmake
+
+pathfence-deps: ## install what the path plane needs (root)
+	@pathfence/deps.sh
+
+pathfence-build: ## the path plane's C++ library and its tests, in build/pathfence/
+	$(PATHFENCE_CPP) --preset release >/dev/null
+	$(PATHFENCE_CPP) --build --preset release
+
+pathfence-test: pathfence-build pathfence-sanitize ## the path plane's tests: model, bars, vectors, leaks, sanitizers
+	$(GO) test ./pathfence/...
+	cd pathfence/cpp && ctest --preset release
+
+# All tests run under both, with fewer operations; but ThreadSanitizer without Thrift: the distribution's library is not
+# instrumented, and hand-overs through it are reported; whether each is the library's has not been proven.
+pathfence-sanitize: ## the C++ tests under ThreadSanitizer and AddressSanitizer
+	for preset in thread address; do \
+		(cd pathfence/cpp && cmake --preset $$preset >/dev/null && cmake --build --preset $$preset && ctest --preset $$preset) || exit 1; \
+	done
+
+pathfence-vectors: ## write the test vectors from the reference model
+	$(GO) test ./pathfence/spec/model -run '^TestVectorsAreUpToDate$$' -count=1 -args -write-vectors
+
+pathfence-simulation: ## the simulation's table: all arms, scales, disturbances and traces
+	@$(GO) test ./pathfence/spec/model/sim -run '^TestTable$$' -count=1 -timeout 0 -v -args -all

@@ -1,0 +1,346 @@
+package model
+
+import "fmt"
+
+// Outcome says how a request ended.
+type Outcome string
+
+const (
+	OK     Outcome = "ok"
+	Fail   Outcome = "fail"   // the downstream refused, failed or timed out: nothing was achieved
+	Cancel Outcome = "cancel" // the client went away: says nothing about the downstream
+)
+
+// Event is a decision.
+type Event struct {
+	Do     string `json:"do"` // grant, shed, limit, stop, class
+	ID     int64  `json:"id,omitempty"`
+	Class  string `json:"class,omitempty"`
+	Lent   bool   `json:"lent,omitempty"` // beyond the class's reserve
+	Reason string `json:"reason,omitempty"`
+	Limit  int64  `json:"limit,omitempty"`
+}
+
+type request struct {
+	id       int64
+	order    int64
+	key      string
+	class    *class
+	arrived  Time
+	deadline Time
+	depth    int64
+	granted  Time
+	sharers  int64 // requests that run on this one's permit, itself included
+	done     bool  // itself has ended, sharers have not
+	parent   *request
+	outcome  Outcome
+}
+
+// class holds what is known of the requests that use one set of downstream edges.
+type class struct {
+	index   int
+	name    string
+	weight  int64
+	target  Time
+	unknown bool // one of the buckets for keys without a class
+	seen    Time // last arrival
+
+	inFlight int64
+	queue    []*request
+	reserve  int64
+	limit    int64
+	counts   Counts
+
+	lending
+	control
+}
+
+// Counts are totals since the start.
+type Counts struct {
+	Granted, Failed, Missed, Shed int64
+	Reason                        string // of the limit's last change
+}
+
+// Fence decides for one service. It is not safe for concurrent use.
+type Fence struct {
+	cfg     Config
+	now     Time
+	buckets int64
+	classes []*class // buckets first, then classes in the order in which they came
+	keys    keyTable
+
+	inFlight int64
+	waiting  map[int64]*request
+	running  map[int64]*request
+	nested   []*request         // waiting, re-entered
+	levels   [maxDepth + 1]Time // when a request of this depth came last
+	order    int64
+
+	windowStart Time
+	events      []Event
+}
+
+// New starts a fence at a time.
+func New(cfg Config, now Time) (*Fence, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	f := &Fence{now: now, windowStart: now, buckets: cfg.Buckets, waiting: map[int64]*request{}, running: map[int64]*request{}}
+	f.keys = keyTable{learned: map[string]*candidate{}, footprints: map[string]int{}}
+	f.cfg = cfg
+	for d := range f.levels {
+		f.levels[d] = never
+	}
+	for i := range cfg.Buckets {
+		c := f.addClass(ClassConfig{Name: fmt.Sprintf("~u%d", i), Weight: defaultWeight, Target: cfg.Target})
+		c.unknown = true
+		c.limit = f.unknownLimit()
+		c.seen = never
+	}
+	f.configure()
+	return f, nil
+}
+
+const never Time = -1 << 60
+
+func (f *Fence) addClass(cc ClassConfig) *class {
+	c := &class{index: len(f.classes), name: cc.Name, weight: cc.Weight, target: cc.Target, seen: f.now, limit: f.cfg.Workers}
+	if cc.Limit > 0 {
+		c.limit = min(cc.Limit, f.cfg.Workers)
+	}
+	c.hold = cc.Hold
+	c.lastTurn, c.lastPush, c.stalledAt = f.now, never, never
+	c.touched = f.now
+	f.classes = append(f.classes, c)
+	return c
+}
+
+// configure puts f.cfg in force; the classes of an earlier one stay, without keys.
+func (f *Fence) configure() {
+	f.keys.configured = map[string]int{}
+	for _, cc := range f.cfg.Classes {
+		c := f.named(cc.Name)
+		if c == nil {
+			c = f.addClass(cc)
+		}
+		c.weight, c.target = cc.Weight, cc.Target
+		for _, k := range cc.Keys {
+			f.keys.configured[k] = c.index
+		}
+	}
+	for _, c := range f.classes {
+		c.limit = min(c.limit, f.cfg.Workers)
+		if c.unknown {
+			c.limit = f.unknownLimit()
+		}
+	}
+	f.shareOut()
+}
+
+func (f *Fence) unknownLimit() int64 { return max(1, f.cfg.Workers/8) }
+
+func (f *Fence) named(name string) *class {
+	for _, c := range f.classes {
+		if c.name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+// Reload puts another configuration in force, under load. What is in flight stays in flight. The number of buckets is
+// that of the start.
+func (f *Fence) Reload(now Time, cfg Config) ([]Event, error) {
+	f.advance(now)
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return f.take(), err
+	}
+	added := 0
+	for _, cc := range cfg.Classes {
+		if f.named(cc.Name) == nil {
+			added++
+		}
+	}
+	if len(f.classes)+added > int(f.buckets)+maxClasses {
+		return f.take(), fmt.Errorf("%d classes are known and %d are new; at most %d fit", len(f.classes)-int(f.buckets), added, maxClasses)
+	}
+	for _, c := range f.classes {
+		c.touch(f.now)
+		if c.limit == f.cfg.Workers {
+			c.limit = cfg.Workers
+		}
+		c.sample = sample{}
+	}
+	f.cfg = cfg
+	f.configure()
+	f.pump()
+	return f.take(), nil
+}
+
+// Switch turns the fence off, or on again. Off, the service has its plain pool back.
+func (f *Fence) Switch(now Time, off bool) []Event {
+	f.advance(now)
+	f.cfg.Off = off
+	for _, c := range f.classes {
+		c.touch(f.now)
+		c.sample = sample{}
+	}
+	f.pump()
+	return f.take()
+}
+
+// Tick lets time pass. It is due every quarter of a window.
+func (f *Fence) Tick(now Time) []Event {
+	f.advance(now)
+	if !f.cfg.Off {
+		for _, c := range f.classes {
+			f.sweep(c)
+		}
+	}
+	f.pump()
+	return f.take()
+}
+
+// Request is what is known of a request when it arrives.
+type Request struct {
+	ID       int64
+	Key      string
+	Deadline Time  // absolute; 0: the class's target
+	Depth    int64 // how often its chain of calls has been in this service before
+	Parent   int64 // the request in flight that it is a part of, on the same pool; 0: none
+}
+
+// Arrive offers a request.
+func (f *Fence) Arrive(now Time, in Request) []Event {
+	f.advance(now)
+	if f.waiting[in.ID] != nil || f.running[in.ID] != nil {
+		return f.take()
+	}
+	if p := f.running[in.Parent]; p != nil {
+		f.inherit(in, p)
+		return f.take()
+	}
+	c := f.classOf(in.Key)
+	f.order++
+	r := &request{id: in.ID, order: f.order, key: in.Key, class: c, arrived: f.now, deadline: in.Deadline, depth: max(in.Depth, 0), sharers: 1}
+	if r.deadline == 0 {
+		r.deadline = f.now + c.target
+	}
+	f.arrived(c)
+	if r.depth > maxDepth {
+		f.shed(r, "depth")
+		return f.take()
+	}
+	f.waiting[r.id] = r
+	if r.depth > 0 {
+		f.levels[r.depth] = f.now
+		f.nested = append(f.nested, r)
+	} else {
+		f.enqueue(c, r)
+	}
+	f.noteDemand(c)
+	f.pump()
+	return f.take()
+}
+
+// inherit runs a part of a request on that request's permit.
+func (f *Fence) inherit(in Request, p *request) {
+	for p.parent != nil {
+		p = p.parent
+	}
+	p.sharers++
+	f.running[in.ID] = &request{id: in.ID, class: p.class, parent: p, sharers: 1}
+	f.emit(Event{Do: "grant", ID: in.ID, Class: p.class.name, Reason: "inherited"})
+}
+
+// Done ends a request, waiting or in flight.
+func (f *Fence) Done(now Time, id int64, outcome Outcome) []Event {
+	f.advance(now)
+	if r := f.waiting[id]; r != nil {
+		f.unqueue(r)
+		delete(f.waiting, id)
+		f.pump()
+		return f.take()
+	}
+	r := f.running[id]
+	if r == nil || r.done {
+		return f.take()
+	}
+	owner := r
+	if r.parent != nil {
+		owner = r.parent
+		delete(f.running, id)
+	} else {
+		r.done, r.outcome = true, outcome
+	}
+	owner.sharers--
+	if owner.sharers == 0 {
+		delete(f.running, owner.id)
+		f.release(owner)
+		f.pump()
+	}
+	return f.take()
+}
+
+// release gives a permit back.
+func (f *Fence) release(r *request) {
+	c := r.class
+	c.touch(f.now)
+	c.inFlight--
+	f.inFlight--
+	c.lastTurn = f.now
+	c.finished(f.now, r)
+	if r.outcome == OK {
+		f.learnKey(r.key)
+	}
+}
+
+func (f *Fence) emit(e Event) { f.events = append(f.events, e) }
+
+// State is what is shown of a class.
+type State struct {
+	Class    string `json:"class"`
+	Limit    int64  `json:"limit"`
+	Reserve  int64  `json:"reserve"`
+	InFlight int64  `json:"in_flight"`
+	Queued   int64  `json:"queued"`
+	Lent     int64  `json:"lent"`
+	Granted  int64  `json:"granted"`
+	Shed     int64  `json:"shed"`
+	Missed   int64  `json:"missed"`
+	Failed   int64  `json:"failed"`
+	Knee     int64  `json:"knee"`
+	Hold     Time   `json:"hold_ns"`
+	Reason   string `json:"reason,omitempty"`
+}
+
+// States shows the classes that were ever asked for, and those that are configured.
+func (f *Fence) States() []State {
+	var out []State
+	for _, c := range f.classes {
+		if c.unknown && c.counts.Granted+c.counts.Shed == 0 && len(c.queue) == 0 {
+			continue
+		}
+		out = append(out, State{c.name, c.limit, c.reserve, c.inFlight, int64(len(c.queue)), max(0, c.inFlight-c.reserve),
+			c.counts.Granted, c.counts.Shed, c.counts.Missed, c.counts.Failed, c.knee, c.hold, c.counts.Reason})
+	}
+	return out
+}
+
+// take hands out the decisions since the last call.
+func (f *Fence) take() []Event {
+	e := f.events
+	f.events = nil
+	return e
+}
+
+// advance brings the clock forward, and closes a window that is over. A clock that goes back stands still.
+func (f *Fence) advance(now Time) {
+	f.now = max(f.now, now)
+	if d := f.now - f.windowStart; d >= f.cfg.Window {
+		f.closeWindow(d)
+		f.windowStart = f.now
+	}
+}

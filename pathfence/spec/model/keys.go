@@ -1,0 +1,150 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+const (
+	defaultWeight = 100
+	maxName       = 64
+	maxEdges      = 8   // of one key; more count as one edge that all such keys share
+	maxKeys       = 256 // that are learned, and as many that are being learned
+	learnAfter    = 8   // completions without a new edge until a key's class is known
+	candidateLife = 1000 * ms
+)
+
+// validName: 1 to 64 bytes of a-z A-Z 0-9 . _ / : + - ~
+func validName(s string) bool {
+	if len(s) == 0 || len(s) > maxName {
+		return false
+	}
+	for i := 0; i < len(s); i++ {
+		b := s[i]
+		if !(b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || strings.IndexByte("._/:+-~", b) >= 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// fnv1a is the 64-bit FNV-1a hash.
+func fnv1a(s string) uint64 {
+	h := uint64(14695981039346656037)
+	for i := 0; i < len(s); i++ {
+		h = (h ^ uint64(s[i])) * 1099511628211
+	}
+	return h
+}
+
+// candidate is a key whose edges are being learned.
+type candidate struct {
+	key     string
+	edges   []string // sorted
+	quiet   int64    // completions since the last new edge
+	touched Time
+}
+
+// keyTable finds the class of a key: configured, learned by its edges, or by hash.
+type keyTable struct {
+	configured map[string]int
+	learned    map[string]*candidate // with a class, by footprint
+	candidates [maxKeys]*candidate   // direct-mapped by hash, so that forged keys cost no memory
+	footprints map[string]int        // class by edges
+}
+
+func footprint(edges []string) string { return strings.Join(edges, ",") }
+
+// classOf gives the class of a request with this key.
+func (f *Fence) classOf(key string) *class {
+	if !validName(key) {
+		return f.classes[0]
+	}
+	if i, ok := f.keys.configured[key]; ok {
+		return f.classes[i]
+	}
+	if k := f.keys.learned[key]; k != nil {
+		return f.classes[f.keys.footprints[footprint(k.edges)]]
+	}
+	return f.classes[fnv1a(key)%uint64(f.buckets)]
+}
+
+// candidateFor is the entry in which the edges of a key are collected, or nil where the key has none.
+func (f *Fence) candidateFor(key string) *candidate {
+	if _, ok := f.keys.configured[key]; ok || !validName(key) {
+		return nil
+	}
+	if k := f.keys.learned[key]; k != nil {
+		return k
+	}
+	slot := &f.keys.candidates[fnv1a(key)>>8%maxKeys]
+	if *slot == nil || (*slot).key != key && f.now-(*slot).touched >= candidateLife {
+		*slot = &candidate{key: key, touched: f.now}
+	}
+	if (*slot).key != key {
+		return nil
+	}
+	return *slot
+}
+
+// Edge says that the request uses a downstream edge.
+func (f *Fence) Edge(now Time, id int64, edge string) []Event {
+	f.advance(now)
+	r := f.running[id]
+	if r != nil && r.parent != nil {
+		r = r.parent
+	}
+	if r == nil || !validName(edge) {
+		return f.take()
+	}
+	k := f.candidateFor(r.key)
+	if k == nil {
+		return f.take()
+	}
+	i, known := slices.BinarySearch(k.edges, edge)
+	if known || len(k.edges) == maxEdges {
+		return f.take()
+	}
+	before := slices.Clone(k.edges)
+	k.edges = slices.Insert(k.edges, i, edge)
+	k.quiet = 0
+	if f.keys.learned[r.key] != nil && !f.adopt(k) {
+		// No class is left for the larger set: the key stays where it is.
+		k.edges = before
+	}
+	return f.take()
+}
+
+// learnKey counts a completion of a key that has no class yet.
+func (f *Fence) learnKey(key string) {
+	if f.keys.learned[key] != nil {
+		return
+	}
+	k := f.candidateFor(key)
+	if k == nil {
+		return
+	}
+	k.touched = f.now
+	k.quiet++
+	if k.quiet >= learnAfter && len(f.keys.learned) < maxKeys && f.adopt(k) {
+		f.keys.learned[key] = k
+		f.keys.candidates[fnv1a(key)>>8%maxKeys] = nil
+	}
+}
+
+// adopt makes sure that there is a class for the candidate's edges.
+func (f *Fence) adopt(k *candidate) bool {
+	fp := footprint(k.edges)
+	if _, ok := f.keys.footprints[fp]; ok {
+		return true
+	}
+	if len(f.classes) == int(f.buckets)+maxClasses {
+		return false
+	}
+	c := f.addClass(ClassConfig{Name: fmt.Sprintf("~%d", len(f.classes)-int(f.buckets)), Weight: defaultWeight, Target: f.cfg.Target})
+	c.seen = f.now
+	f.keys.footprints[fp] = c.index
+	f.shareOut()
+	return true
+}

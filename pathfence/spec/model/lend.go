@@ -1,0 +1,232 @@
+package model
+
+import "slices"
+
+const (
+	activeFor   = 60_000 * ms // a class that was silent for longer owns nothing
+	peakBlocks  = 8           // of peakWindows windows each: how long demand is remembered
+	peakWindows = 4
+	othersPart  = 990        // of a thousand arrivals find the others in need of no more than is kept for them
+	barFirst    = 1_000 * ms // how long a culprit may not borrow, doubled each time it is one again
+	barLongest  = 8_000 * ms
+	barMemory   = 16_000 * ms
+)
+
+// peak is the maximum over the last windows that were kept.
+type peak struct {
+	current int64
+	kept    int64
+	blocks  [peakBlocks]int64 // the newest first
+	value   int64             // the largest block
+}
+
+func (p *peak) note(v int64) { p.current = max(p.current, v) }
+
+// keep takes the window that ends into the memory.
+func (p *peak) keep() {
+	if p.kept%peakWindows == 0 {
+		copy(p.blocks[1:], p.blocks[:peakBlocks-1])
+		p.blocks[0] = 0
+	}
+	p.kept++
+	p.blocks[0] = max(p.blocks[0], p.current)
+	p.current = 0
+	p.value = slices.Max(p.blocks[:])
+}
+
+func (p *peak) drop() { p.current = 0 }
+
+// quantile follows a value that othersPart of a thousand stay below: a step up for what lies above it, a small step down
+// for what does not.
+type quantile struct {
+	value  int64 // in thousandths
+	before int64 // when the window began
+}
+
+func (q *quantile) note(v int64) {
+	step := max(100, q.value/32)
+	if v*1000 > q.value {
+		q.value += step * othersPart / 1000
+	} else {
+		q.value = max(0, q.value-max(1, step*(1000-othersPart)/1000))
+	}
+}
+
+// lending is what a class's reserve, and what others keep free for it, follow from.
+type lending struct {
+	usual   peak     // of the class's own demand, in windows in which it got what it asked for
+	others  quantile // of what all other classes could use at the same time
+	turn    int64    // completions a window, in thousandths, smoothed
+	turnNow int64    // the same, of the last window alone
+	level   int64    // workers held, in thousandths, smoothed
+
+	alarmed   bool // stalled since it last got what it asked for
+	stalledAt Time // lastTurn when it stalled last
+	lastPush  Time // last grant
+	lastTurn  Time // last completion, or the grant before which nothing was in flight
+	barUntil  Time // may not borrow until then
+	barFor    Time
+}
+
+// arrived notes that a class is alive.
+func (f *Fence) arrived(c *class) {
+	woke := f.now-c.seen >= activeFor
+	c.seen = f.now
+	c.arrivals++
+	if woke {
+		f.shareOut()
+	}
+}
+
+func (f *Fence) active(c *class) bool { return c.inFlight > 0 || f.now-c.seen < activeFor }
+
+// shareOut divides the workers among the active classes, by weight. All buckets together count as one class.
+func (f *Fence) shareOut() {
+	sum, bucket := int64(0), false
+	for _, c := range f.classes {
+		switch {
+		case !f.active(c):
+		case c.unknown:
+			bucket = true
+		default:
+			sum += c.weight
+		}
+	}
+	if bucket {
+		sum += defaultWeight
+	}
+	for _, c := range f.classes {
+		if sum > 0 {
+			c.reserve = max(1, f.cfg.Workers*c.weight/sum)
+		}
+		if c.unknown {
+			c.reserve = 1
+		}
+	}
+}
+
+// withinReserve says whether the next worker of a class is its own. Buckets have one each, as long as not too many do.
+func (f *Fence) withinReserve(c *class) bool {
+	if !c.unknown {
+		return c.inFlight < c.reserve
+	}
+	held := int64(0)
+	for _, o := range f.classes[:f.buckets] {
+		held += o.inFlight
+	}
+	return c.inFlight < c.reserve && held < f.unknownLimit()
+}
+
+// entitled bounds what others keep free for a class: its reserve, or what it usually needs if that is more.
+func (c *class) entitled() int64 { return min(c.limit, max(c.reserve, c.usual.value)) }
+
+func (c *class) demand() int64 { return c.inFlight + int64(len(c.queue)) }
+
+// noteDemand remembers how much was wanted at once, after an arrival in class c.
+func (f *Fence) noteDemand(c *class) {
+	c.usual.note(c.demand())
+	sum := int64(0)
+	for _, o := range f.classes {
+		sum += min(o.demand(), o.entitled())
+	}
+	for _, o := range f.classes {
+		if o != c {
+			o.others.note(min(sum-min(o.demand(), o.entitled()), f.cfg.Workers))
+		}
+	}
+}
+
+// mayBorrow says whether a class that has its reserve may have one of the free workers on top.
+func (f *Fence) mayBorrow(c *class, free int64) bool {
+	if f.cfg.Without.NoLend || f.now < c.barUntil || f.stalled(c) {
+		return false
+	}
+	keep, held, level, turn, alone := int64(0), int64(0), int64(0), int64(0), true
+	for _, o := range f.classes {
+		if o == c {
+			continue
+		}
+		alone = alone && !f.active(o)
+		keep += min(o.demand(), o.entitled())
+		held += min(o.inFlight, o.entitled())
+		level += o.level
+		turn += o.turn
+	}
+	if alone {
+		return true
+	}
+	if !f.cfg.Without.NoProtect {
+		keep = max(keep, (c.others.value+500)/1000)
+	}
+	// What c gives back while the others' requests would wait for as long as they take anyhow.
+	back := int64(0)
+	if turn > 0 {
+		back = c.turnNow * level / (1000 * turn)
+	}
+	return free > max(1, keep-held-back)
+}
+
+// stalled: for eight times as long as it should take, nothing of the class came back. What goes to its downstream now
+// only waits there, where it holds a worker; so it waits here, and one goes through each time as long again has passed.
+func (f *Fence) stalled(c *class) bool {
+	if f.cfg.Without.NoPanic || c.inFlight == 0 {
+		return false
+	}
+	usual := c.target
+	switch {
+	case c.turn > 0:
+		usual = 8 * c.level * f.cfg.Window / c.turn
+	case c.hold > 0:
+		usual = 8 * c.hold
+	}
+	return f.now-c.lastTurn >= max(f.cfg.Stall, usual/c.inFlight)
+}
+
+// halted says whether a stalled class has to wait. When the downstream answers again, what has queued would go to it all
+// at once: so the limit falls to twice what the class usually needs, and by an eighth each time it stalls again before
+// it got what it asked for, down to five eighths of that.
+func (f *Fence) halted(c *class) bool {
+	if !f.stalled(c) {
+		return false
+	}
+	if c.stalledAt != c.lastTurn && !c.unknown && !f.cfg.Without.NoLearn {
+		c.stalledAt = c.lastTurn
+		to := 2*c.usual.value + 4
+		if c.alarmed {
+			to = max(to*5/8, c.limit*7/8)
+		}
+		c.alarmed = true
+		f.setLimit(c, min(c.limit, to), "stall")
+	}
+	return f.now-c.lastPush < c.target/4
+}
+
+// panicRule bars the class that is furthest beyond its reserve from borrowing while another's is unmet.
+func (f *Fence) panicRule() {
+	if f.cfg.Without.NoPanic {
+		return
+	}
+	unmet := false
+	for _, c := range f.classes {
+		unmet = unmet || len(c.queue) > 0 && c.inFlight < c.cap() && f.withinReserve(c) && f.now-c.queue[0].arrived >= f.cfg.Panic
+	}
+	if !unmet {
+		return
+	}
+	var culprit *class
+	for _, c := range f.classes {
+		if c.inFlight > c.reserve && (culprit == nil || c.inFlight-c.reserve > culprit.inFlight-culprit.reserve) {
+			culprit = c
+		}
+	}
+	if culprit == nil || f.now < culprit.barUntil {
+		return
+	}
+	if f.now-culprit.barUntil < barMemory && culprit.barFor > 0 {
+		culprit.barFor = min(2*culprit.barFor, barLongest)
+	} else {
+		culprit.barFor = barFirst
+	}
+	culprit.barUntil = f.now + culprit.barFor
+	f.emit(Event{Do: "stop", Class: culprit.name, Reason: "panic"})
+}

@@ -1,0 +1,222 @@
+package model
+
+import "slices"
+
+const (
+	maxDepth   = 8
+	depthLife  = 60_000 * ms
+	minQueue   = 32
+	queueScale = 4 // a queue holds this many times what the limit serves within the target
+)
+
+// enqueue puts a request at the end of its class's queue, and makes room first where there is none.
+func (f *Fence) enqueue(c *class, r *request) {
+	c.touch(f.now)
+	if int64(len(c.queue)) >= f.queueMax(c) && !f.cfg.Off {
+		victim := r
+		if !f.cfg.Without.NoNewest {
+			victim = c.queue[0]
+			c.queue = append(c.queue[1:], r)
+		}
+		f.shed(victim, "full")
+		return
+	}
+	c.queue = append(c.queue, r)
+}
+
+// queueMax is what could be served within the target, with room to spare; never less than minQueue.
+func (f *Fence) queueMax(c *class) int64 {
+	if c.hold == 0 {
+		return f.cfg.Queue
+	}
+	return min(f.cfg.Queue, max(minQueue, queueScale*c.limit*c.target/c.hold))
+}
+
+func (f *Fence) unqueue(r *request) {
+	r.class.touch(f.now)
+	if r.depth > 0 {
+		f.nested = slices.DeleteFunc(f.nested, func(x *request) bool { return x == r })
+		return
+	}
+	r.class.queue = slices.DeleteFunc(r.class.queue, func(x *request) bool { return x == r })
+}
+
+func (f *Fence) shed(r *request, reason string) {
+	r.class.counts.Shed++
+	delete(f.waiting, r.id)
+	f.emit(Event{Do: "shed", ID: r.id, Class: r.class.name, Reason: reason})
+}
+
+// hopeless says why a waiting request should not be served, or nothing. While nothing of the class is in flight nothing
+// is predicted: one request always goes through, and shows what the downstream can do now.
+func (f *Fence) hopeless(r *request) string {
+	left := r.deadline - f.now
+	switch {
+	case left <= 0:
+		return "expired"
+	case f.cfg.Without.NoShed || r.class.inFlight == 0 || f.now-r.arrived < f.cfg.Grace:
+		return ""
+	case left < min(f.margin(r.class), (r.deadline-r.arrived)/2):
+		return "late"
+	}
+	return ""
+}
+
+// margin is the time that a request should have left when it gets a worker.
+func (f *Fence) margin(c *class) Time { return c.hold * f.cfg.Gamma / 1000 }
+
+// sweep sheds all that is hopeless in a queue.
+func (f *Fence) sweep(c *class) {
+	c.touch(f.now)
+	c.queue = slices.DeleteFunc(c.queue, func(r *request) bool {
+		reason := f.hopeless(r)
+		if reason != "" {
+			f.shed(r, reason)
+		}
+		return reason != ""
+	})
+}
+
+// pump grants until nobody who waits may have a worker.
+func (f *Fence) pump() {
+	if f.cfg.Off {
+		f.pumpPlain()
+		return
+	}
+	f.pumpNested()
+	for {
+		for _, c := range f.classes {
+			f.trim(c)
+		}
+		c, lent := f.next()
+		if c == nil {
+			return
+		}
+		f.grant(f.pop(c), lent)
+	}
+}
+
+// trim sheds from the head of a queue what is hopeless.
+func (f *Fence) trim(c *class) {
+	for len(c.queue) > 0 {
+		reason := f.hopeless(c.queue[0])
+		if reason == "" {
+			return
+		}
+		c.touch(f.now)
+		r := c.queue[0]
+		c.queue = c.queue[1:]
+		f.shed(r, reason)
+	}
+}
+
+// next finds the class that gets the next worker: those below their reserve come first, then those that may borrow;
+// among equals the one with the least in flight for its weight, then the one that is older.
+func (f *Fence) next() (*class, bool) {
+	free := f.cfg.Workers - f.inFlight - f.deepest()
+	if free <= 0 {
+		return nil, false
+	}
+	var best *class
+	bestLent := false
+	for _, c := range f.classes {
+		if len(c.queue) == 0 || f.halted(c) || c.inFlight >= c.cap() {
+			continue
+		}
+		lent := !f.withinReserve(c)
+		if lent && !f.mayBorrow(c, free) {
+			continue
+		}
+		if best == nil || bestLent && !lent || bestLent == lent && c.inFlight*best.weight < best.inFlight*c.weight {
+			best, bestLent = c, lent
+		}
+	}
+	return best, bestLent
+}
+
+// pop takes from the end of a queue whose head has waited for long: under overload it is the newest that can still be
+// in time, whereas in order of arrival all would be served just too late.
+func (f *Fence) pop(c *class) *request {
+	c.touch(f.now)
+	last := len(c.queue) - 1
+	if !f.cfg.Without.NoNewest && f.margin(c) >= c.target/2 && f.now-c.queue[0].arrived >= f.cfg.Grace {
+		r := c.queue[last]
+		if f.hopeless(r) == "" {
+			c.queue = c.queue[:last]
+			return r
+		}
+	}
+	r := c.queue[0]
+	c.queue = c.queue[1:]
+	return r
+}
+
+func (f *Fence) grant(r *request, lent bool) {
+	c := r.class
+	c.touch(f.now)
+	if c.inFlight == 0 {
+		c.lastTurn = f.now
+	}
+	c.lastPush = f.now
+	c.inFlight++
+	f.inFlight++
+	c.counts.Granted++
+	r.granted = f.now
+	delete(f.waiting, r.id)
+	f.running[r.id] = r
+	f.emit(Event{Do: "grant", ID: r.id, Class: c.name, Lent: lent})
+}
+
+// deepest is the deepest re-entry of late; so many workers are kept from requests that enter for the first time.
+func (f *Fence) deepest() int64 {
+	for d := int64(maxDepth); d > 0; d-- {
+		if f.now-f.levels[d] < depthLife {
+			return min(d, f.cfg.Workers-1)
+		}
+	}
+	return 0
+}
+
+// pumpNested serves requests that are in this service for a second time or more: their callers hold workers here, so
+// limits and reserves would have them wait for each other. A request of depth d leaves one worker for each deeper
+// level, so the deepest can always run, end, and let the next run.
+func (f *Fence) pumpNested() {
+	f.nested = slices.DeleteFunc(f.nested, func(r *request) bool {
+		if r.deadline <= f.now {
+			f.shed(r, "expired")
+			return true
+		}
+		return false
+	})
+	for len(f.nested) > 0 {
+		deepest := 0
+		for i, r := range f.nested {
+			if r.depth > f.nested[deepest].depth {
+				deepest = i
+			}
+		}
+		r := f.nested[deepest]
+		if f.cfg.Workers-f.inFlight-max(0, f.deepest()-r.depth) <= 0 {
+			return
+		}
+		f.nested = slices.Delete(f.nested, deepest, deepest+1)
+		f.grant(r, false)
+	}
+}
+
+// pumpPlain is the plain pool: one queue, in order of arrival, nothing shed.
+func (f *Fence) pumpPlain() {
+	for f.inFlight < f.cfg.Workers {
+		var first *request
+		for _, r := range f.waiting {
+			if first == nil || r.order < first.order {
+				first = r
+			}
+		}
+		if first == nil {
+			return
+		}
+		f.unqueue(first)
+		f.grant(first, false)
+	}
+}

@@ -1,0 +1,520 @@
+package model_test
+
+import (
+	"fmt"
+
+	"temper.dev/temper/pathfence/spec/model"
+	"temper.dev/temper/pathfence/spec/model/sim"
+)
+
+const ms = model.Time(1_000_000)
+
+// script plays steps and writes them down.
+type script struct {
+	v   model.Vector
+	f   *model.Fence
+	now model.Time
+	id  int64
+}
+
+func newScript(name, about string, cfg model.Config) *script {
+	f, err := model.New(cfg, 0)
+	if err != nil {
+		panic(err)
+	}
+	return &script{v: model.Vector{Name: name, About: about, Config: cfg}, f: f}
+}
+
+func (s *script) play(step model.Step) []model.Event {
+	step, err := s.f.Play(step)
+	if err != nil {
+		panic(err)
+	}
+	s.v.Steps = append(s.v.Steps, step)
+	return step.Then
+}
+
+// ticked lets time pass until a time, with a tick every 25 ms.
+func (s *script) ticked(until model.Time) *script {
+	for s.now/(25*ms)*(25*ms)+25*ms <= until {
+		s.now = s.now/(25*ms)*(25*ms) + 25*ms
+		s.play(model.Step{At: s.now, Do: "tick"})
+	}
+	s.now = until
+	return s
+}
+
+func (s *script) arrive(key string) int64 { return s.offer(model.Step{Key: key}) }
+
+func (s *script) offer(step model.Step) int64 {
+	s.id++
+	step.At, step.Do, step.ID = s.now, "arrive", s.id
+	s.play(step)
+	return s.id
+}
+
+func (s *script) done(id int64, outcome model.Outcome) {
+	s.play(model.Step{At: s.now, Do: "done", ID: id, Outcome: outcome})
+}
+
+func (s *script) after(d model.Time) *script { s.now += d; return s }
+
+func (s *script) state() model.Vector {
+	s.play(model.Step{At: s.now, Do: "state"})
+	return s.v
+}
+
+func classes(names ...string) (out []model.ClassConfig) {
+	for _, n := range names {
+		out = append(out, model.ClassConfig{Name: n, Keys: []string{n}})
+	}
+	return out
+}
+
+// vectors builds all scenarios.
+func vectors() []model.Vector {
+	return []model.Vector{
+		reserve(), expired(), late(), full(), newest(), keys(), learned(), learnedEdge(), depth(), inherit(), cancel(),
+		clockStep(), pause(), reload(), offOn(), panicking(), crowded(), lowRate(), stalled(), duplicates(),
+		played("slow", "4 workers; below one path the downstream gets ten times slower, and recovers", slowWorld(1), model.Parts{}),
+		played("freeze", "the downstream of one path stands still for 400 of every 500 ms", freezeWorld(), model.Parts{}),
+		played("surge", "one path surges while the other is nearly idle", surgeWorld(), model.Parts{}),
+		played("parts", "slow, without protection, newest-first and panic", slowWorld(2), model.Parts{NoProtect: true, NoNewest: true, NoPanic: true}),
+		played("undo", "a downstream that takes long whatever is in flight: a cut costs goodput, and is undone", longWorld(), model.Parts{}),
+		learning(), thrashing(), failing(), wide(),
+	}
+}
+
+func reserve() model.Vector {
+	s := newScript("reserve", "two classes on 4 workers: one borrows, one worker is kept, the other gets back what is its own", model.Config{Workers: 4, Classes: classes("a", "b")})
+	var a []int64
+	for range 5 {
+		a = append(a, s.after(ms).arrive("a"))
+	}
+	b := s.after(ms).arrive("b")
+	s.after(ms).arrive("b")
+	s.after(ms).done(a[0], "")
+	s.after(ms).done(a[1], "")
+	s.after(ms).done(b, "")
+	s.after(ms).done(a[2], "")
+	return s.state()
+}
+
+func expired() model.Vector {
+	s := newScript("expired", "what has passed its deadline is shed, whether the pool is busy or not", model.Config{Workers: 1, Classes: classes("a")})
+	first := s.arrive("a")
+	s.after(ms).offer(model.Step{Key: "a", Deadline: 40 * ms})
+	s.after(ms).offer(model.Step{Key: "a", Deadline: 90 * ms})
+	s.after(ms).offer(model.Step{Key: "a", Deadline: 1 * ms})
+	s.ticked(60 * ms)
+	s.ticked(95*ms).done(first, "")
+	return s.state()
+}
+
+func late() model.Vector {
+	s := newScript("late", "what cannot be in time any more is shed after the grace, but not while nothing of the class is in flight", model.Config{Workers: 1, Classes: []model.ClassConfig{{Name: "a", Keys: []string{"a"}, Hold: 30 * ms}}})
+	first := s.arrive("a")
+	s.after(ms).offer(model.Step{Key: "a", Deadline: 100 * ms})
+	s.after(ms).offer(model.Step{Key: "a", Deadline: 300 * ms})
+	s.ticked(20 * ms)
+	s.ticked(60 * ms)
+	s.done(first, "")
+	s.after(10 * ms).offer(model.Step{Key: "a", Deadline: s.now + 30*ms})
+	s.ticked(150*ms).done(3, "")
+	return s.state()
+}
+
+func full() model.Vector {
+	s := newScript("full", "a queue that is full sheds its oldest; without newest-first, the one that comes", model.Config{Workers: 1, Queue: 3, Classes: classes("a")})
+	for range 6 {
+		s.after(ms).arrive("a")
+	}
+	s.play(model.Step{At: s.now, Do: "reload", Config: &model.Config{Workers: 1, Queue: 3, Classes: classes("a"), Without: model.Parts{NoNewest: true}}})
+	s.after(ms).arrive("a")
+	return s.state()
+}
+
+func newest() model.Vector {
+	s := newScript("newest", "where requests take long, a queue whose head has waited is served from its end", model.Config{Workers: 1, Classes: []model.ClassConfig{{Name: "a", Keys: []string{"a"}, Hold: 50 * ms}}})
+	first := s.arrive("a")
+	for range 3 {
+		s.after(8 * ms).arrive("a")
+	}
+	s.after(2*ms).done(first, "")
+	s.after(2*ms).done(4, "")
+	return s.state()
+}
+
+func keys() model.Vector {
+	s := newScript("keys", "keys without a class share buckets by hash; keys that are not valid share the first", model.Config{Workers: 16, Buckets: 4, Classes: classes("a")})
+	for _, k := range []string{"home", "user", "Order.Create", "/v1/items", "x y", "", "é", "a", "home2", "home3", "home4"} {
+		s.after(ms).arrive(k)
+	}
+	for i := range 40 {
+		s.after(ms).arrive(fmt.Sprint("forged-", i))
+	}
+	return s.state()
+}
+
+func learned() model.Vector {
+	s := newScript("learned", "keys that use the same edges get one class, after eight completions without a new edge", model.Config{Workers: 8})
+	for i := range 11 {
+		for _, key := range []string{"home", "user", "post"} {
+			id := s.after(ms).arrive(key)
+			if i == 0 || key != "home" {
+				s.play(model.Step{At: s.now, Do: "edge", ID: id, Edge: map[string]string{"home": "cache", "user": "store", "post": "store"}[key]})
+			}
+			s.after(ms).done(id, "")
+		}
+	}
+	for _, key := range []string{"home", "user", "post"} {
+		s.after(ms).arrive(key)
+	}
+	return s.state()
+}
+
+func learnedEdge() model.Vector {
+	s := newScript("learned-edge", "a learned key that uses another edge moves to another class", model.Config{Workers: 8})
+	for range 8 {
+		id := s.after(ms).arrive("home")
+		s.play(model.Step{At: s.now, Do: "edge", ID: id, Edge: "cache"})
+		s.after(ms).done(id, "")
+	}
+	id := s.after(ms).arrive("home")
+	s.play(model.Step{At: s.now, Do: "edge", ID: id, Edge: "audit"})
+	s.after(ms).arrive("home")
+	s.after(ms).done(id, "")
+	return s.state()
+}
+
+func depth() model.Vector {
+	s := newScript("depth", "a service that is called again below itself keeps a worker for each deeper level", model.Config{Workers: 3, Classes: classes("a")})
+	for range 4 {
+		s.after(ms).arrive("a")
+	}
+	s.after(ms).offer(model.Step{Key: "a", Depth: 2})
+	s.after(ms).offer(model.Step{Key: "a", Depth: 1})
+	s.after(ms).done(1, "")
+	s.after(ms).done(5, "")
+	s.after(ms).done(2, "")
+	s.after(ms).offer(model.Step{Key: "a", Depth: 9})
+	s.after(ms).done(3, "")
+	s.ticked(300 * ms)
+	s.ticked(301 * ms).arrive("a")
+	s.after(ms).offer(model.Step{Key: "a", Depth: 1})
+	return s.state()
+}
+
+func inherit() model.Vector {
+	s := newScript("inherit", "parts of a request on its own pool run on its permit, which is given back with the last of them", model.Config{Workers: 1, Classes: classes("a")})
+	root := s.arrive("a")
+	one := s.after(ms).offer(model.Step{Key: "a", Parent: root})
+	two := s.after(ms).offer(model.Step{Key: "a", Parent: one})
+	s.after(ms).arrive("a")
+	s.after(ms).done(root, "")
+	s.after(ms).done(one, model.Fail)
+	s.after(ms).done(two, "")
+	return s.state()
+}
+
+func cancel() model.Vector {
+	s := newScript("cancel", "clients that go away while they wait, and while they are served", model.Config{Workers: 1, Classes: classes("a")})
+	first := s.arrive("a")
+	second := s.after(ms).arrive("a")
+	s.after(ms).arrive("a")
+	s.after(ms).done(second, model.Cancel)
+	s.after(ms).done(first, model.Cancel)
+	s.after(ms).done(first, model.Cancel)
+	return s.state()
+}
+
+func clockStep() model.Vector {
+	s := newScript("clock-step", "a clock that goes back stands still until it has caught up", model.Config{Workers: 1, Classes: classes("a")})
+	first := s.ticked(120 * ms).arrive("a")
+	s.after(-50 * ms).arrive("a")
+	s.after(20*ms).done(first, "")
+	s.after(70 * ms).arrive("a")
+	return s.state()
+}
+
+func pause() model.Vector {
+	s := newScript("pause", "a window in which the process stood still teaches nothing", model.Config{Workers: 4, Classes: classes("a", "b")})
+	for i := range 60 {
+		s.ticked(model.Time(i+1) * 10 * ms)
+		id := s.arrive("a")
+		s.after(4*ms).done(id, "")
+	}
+	s.now += 400 * ms
+	for range 40 {
+		s.arrive("a")
+		s.arrive("b")
+	}
+	s.ticked(s.now + 300*ms)
+	return s.state()
+}
+
+func reload() model.Vector {
+	s := newScript("reload", "other workers, classes and weights under load; a configuration that is not valid is refused", model.Config{Workers: 4, Classes: classes("a", "b")})
+	for range 5 {
+		s.after(ms).arrive("a")
+		s.after(ms).arrive("b")
+	}
+	more := classes("a", "c")
+	more[0].Weight = 300
+	s.play(model.Step{At: s.after(ms).now, Do: "reload", Config: &model.Config{Workers: 8, Classes: more}})
+	s.after(ms).arrive("b")
+	s.after(ms).arrive("c")
+	s.play(model.Step{At: s.after(ms).now, Do: "reload", Config: &model.Config{Workers: 0}})
+	s.play(model.Step{At: s.after(ms).now, Do: "reload", Config: &model.Config{Workers: 2, Classes: more}})
+	for id := range int64(12) {
+		s.after(ms).done(id+1, "")
+	}
+	return s.state()
+}
+
+func offOn() model.Vector {
+	s := newScript("off-on", "off, the pool is plain: in order of arrival, nothing shed; on again, the fence goes on", model.Config{Workers: 2, Queue: 2, Classes: classes("a", "b")})
+	for range 3 {
+		s.after(ms).arrive("a")
+	}
+	s.play(model.Step{At: s.after(ms).now, Do: "off"})
+	for range 3 {
+		s.after(ms).arrive("a")
+		s.after(ms).arrive("b")
+	}
+	s.ticked(400 * ms)
+	for id := range int64(4) {
+		s.after(ms).done(id+1, "")
+	}
+	s.play(model.Step{At: s.after(ms).now, Do: "on"})
+	s.after(ms).arrive("b")
+	s.after(ms).done(5, "")
+	s.after(ms).done(7, "")
+	return s.state()
+}
+
+func panicking() model.Vector {
+	s := newScript("panic", "a class waits for its reserve while another holds what it borrowed: that one may not borrow for a while", model.Config{Workers: 6, Classes: classes("a", "b")})
+	var a []int64
+	for range 7 {
+		a = append(a, s.after(ms).arrive("a"))
+	}
+	s.ticked(30 * ms)
+	for range 3 {
+		s.after(ms).arrive("b")
+	}
+	s.ticked(130*ms).done(a[0], "")
+	s.ticked(210*ms).done(a[1], "")
+	for i := range 3 {
+		s.after(ms).done(int64(8+i), "")
+	}
+	for range 3 {
+		s.after(ms).arrive("a")
+	}
+	s.ticked(1400 * ms)
+	for range 3 {
+		s.after(ms).arrive("a")
+	}
+	return s.state()
+}
+
+func crowded() model.Vector {
+	names := []string{}
+	for i := range 9 {
+		names = append(names, fmt.Sprint("c", i))
+	}
+	s := newScript("crowded", "more classes than workers: each may have one, none all", model.Config{Workers: 4, Classes: classes(names...)})
+	for range 5 {
+		s.after(ms).arrive("c0")
+	}
+	for _, n := range names[1:] {
+		s.after(ms).arrive(n)
+	}
+	for id := range int64(12) {
+		s.after(ms).done(id+1, "")
+	}
+	return s.state()
+}
+
+func lowRate() model.Vector {
+	s := newScript("low-rate", "a class of low rate keeps its profile, however late it is", model.Config{Workers: 8, Classes: []model.ClassConfig{{Name: "a", Keys: []string{"a"}, Limit: 8, Hold: 20 * ms}, {Name: "b", Keys: []string{"b"}, Limit: 3, Hold: 20 * ms}}})
+	for i := range 12 {
+		s.ticked(model.Time(i) * 400 * ms)
+		id := s.arrive("a")
+		s.ticked(s.now+350*ms).done(id, "")
+	}
+	return s.state()
+}
+
+func stalled() model.Vector {
+	s := newScript("stall", "a class whose requests stop coming back gets no more workers, but one now and then", model.Config{Workers: 16, Classes: classes("a", "b")})
+	for i := range 100 {
+		s.ticked(model.Time(i+1) * 5 * ms)
+		id := s.arrive("a")
+		s.after(4*ms).done(id, "")
+	}
+	for range 30 {
+		s.ticked(s.now + 5*ms).arrive("a")
+	}
+	s.ticked(s.now+100*ms).done(101, "")
+	for i := range 6 {
+		s.after(ms).done(int64(102+i), "")
+	}
+	return s.state()
+}
+
+func duplicates() model.Vector {
+	s := newScript("duplicates", "an id that is known already, or unknown, changes nothing", model.Config{Workers: 1, Classes: classes("a")})
+	first := s.arrive("a")
+	s.play(model.Step{At: s.now, Do: "arrive", ID: first, Key: "a"})
+	s.done(77, "")
+	s.done(first, "")
+	s.done(first, "")
+	return s.state()
+}
+
+// recorder is an arm that writes down what it is asked and what it answers.
+type recorder struct{ s *script }
+
+func (r recorder) Arrive(now, id int64, path int, deadline int64) []sim.Decision {
+	return decisions(r.s.play(model.Step{At: now, Do: "arrive", ID: id, Key: fmt.Sprint("p", path), Deadline: deadline}))
+}
+
+func (r recorder) Done(now, id int64) []sim.Decision {
+	return decisions(r.s.play(model.Step{At: now, Do: "done", ID: id}))
+}
+
+func (r recorder) Tick(now int64) []sim.Decision {
+	r.s.now = now
+	return decisions(r.s.play(model.Step{At: now, Do: "tick"}))
+}
+
+func decisions(events []model.Event) (out []sim.Decision) {
+	for _, e := range events {
+		if e.Do == "grant" || e.Do == "shed" {
+			out = append(out, sim.Decision{ID: e.ID, Shed: e.Do == "shed"})
+		}
+	}
+	return out
+}
+
+func played(name, about string, w sim.World, without model.Parts) model.Vector {
+	s := newScript(name, about, model.Config{Workers: int64(w.Workers), Target: w.SLO, Classes: classes("p0", "p1"), Without: without})
+	w.Run(recorder{s})
+	return s.state()
+}
+
+func world(workers, servers int, rate0, rate1 float64) sim.World {
+	return sim.World{Workers: workers, SLO: 100 * ms, End: 3500 * ms, Seed: 1,
+		Paths: []sim.Path{{Rate: []sim.Step{{Value: rate0}}}, {Rate: []sim.Step{{Value: rate1}}, Down: 1}},
+		Downs: []sim.Downstream{{Servers: servers, Service: 4 * ms, Shape: 4}, {Servers: 64, Service: 4 * ms, Shape: 1}}}
+}
+
+func slowWorld(seed uint64) sim.World {
+	w := world(12, 3, 300, 60)
+	w.Seed = seed
+	w.Downs[0].Speed = []sim.Step{{At: 700 * ms, Value: 0.1}, {At: 2800 * ms, Value: 1}}
+	return w
+}
+
+func freezeWorld() sim.World {
+	w := world(12, 3, 300, 60)
+	for t := 600 * ms; t < 3000*ms; t += 500 * ms {
+		w.Downs[0].Speed = append(w.Downs[0].Speed, sim.Step{At: t, Value: 0}, sim.Step{At: t + 400*ms, Value: 1})
+	}
+	return w
+}
+
+func surgeWorld() sim.World {
+	w := world(6, 3, 60, 100)
+	w.End = 2500 * ms
+	w.Paths[1].Rate = []sim.Step{{Value: 100}, {At: 1000 * ms, Value: 900}, {At: 1800 * ms, Value: 100}}
+	return w
+}
+
+func longWorld() sim.World {
+	w := world(24, 64, 400, 30)
+	w.End = 2000 * ms
+	w.Downs[0].Service = 90 * ms
+	return w
+}
+
+// curve drives one class against a downstream whose rate depends on what is in flight.
+func curve(name, about string, cfg model.Config, until model.Time, every, takes func(n int64) model.Time, outcome model.Outcome) model.Vector {
+	s := newScript(name, about, cfg)
+	running := []int64{}
+	next := model.Time(0)
+	note := func(events []model.Event) {
+		for _, e := range events {
+			if e.Do == "grant" {
+				running = append(running, e.ID)
+				if len(running) == 1 {
+					next = s.now + takes(1)
+				}
+			}
+		}
+	}
+	arrival := model.Time(0)
+	for tick := model.Time(0); s.now < until; {
+		switch {
+		case tick <= arrival && (len(running) == 0 || tick <= next):
+			s.now = tick
+			tick += 25 * ms
+			note(s.play(model.Step{At: s.now, Do: "tick"}))
+		case len(running) == 0 || arrival <= next:
+			s.now = arrival
+			s.id++
+			arrival += every(s.id)
+			note(s.play(model.Step{At: s.now, Do: "arrive", ID: s.id, Key: "a"}))
+		default:
+			s.now = next
+			id := running[0]
+			running = running[1:]
+			if len(running) > 0 {
+				next += takes(int64(len(running)))
+			}
+			note(s.play(model.Step{At: s.now, Do: "done", ID: id, Outcome: outcome}))
+		}
+	}
+	return s.state()
+}
+
+func learning() model.Vector {
+	return curve("knee", "a downstream with a knee at 4, asked for more than it can do: the limit finds it", model.Config{Workers: 24, Target: 100 * ms, Classes: []model.ClassConfig{{Name: "a", Keys: []string{"a"}, Limit: 9}}}, 6000*ms,
+		func(int64) model.Time { return 4 * ms },
+		func(n int64) model.Time { return 20 * ms / min(n, 4) }, "")
+}
+
+func thrashing() model.Vector {
+	return curve("thrash", "a downstream that gets less done the more is in flight", model.Config{Workers: 24, Target: 2000 * ms, Classes: []model.ClassConfig{{Name: "a", Keys: []string{"a"}, Limit: 6}}}, 5000*ms,
+		func(int64) model.Time { return 4 * ms },
+		func(n int64) model.Time { return (5 + n*n/8) * ms }, "")
+}
+
+func failing() model.Vector {
+	return curve("failing", "a downstream that fails slowly: failures are no goodput, and the limit falls", model.Config{Workers: 24, Target: 100 * ms, Classes: classes("a")}, 1500*ms,
+		func(int64) model.Time { return 4 * ms },
+		func(n int64) model.Time { return 6 * ms }, model.Fail)
+}
+
+// In pools of a few workers the percentile moves by its least step. Here it has grown by a part of itself with each of
+// many arrivals, so that how much is lent tells which part.
+func wide() model.Vector {
+	s := newScript("wide", "200 workers: what one class wanted at once a moment ago is kept for it, as a percentile, and the rest is lent", model.Config{Workers: 200, Classes: classes("a", "b")})
+	const step, busy = ms / 10, 60
+	b := []int64{}
+	for range busy {
+		b = append(b, s.after(step).arrive("b"))
+	}
+	for range busy {
+		s.after(step).done(b[0], "")
+		b = append(b[1:], s.arrive("b"))
+	}
+	for _, id := range b {
+		s.done(id, "")
+	}
+	for range 200 {
+		s.arrive("a")
+	}
+	return s.state()
+}

@@ -1,0 +1,106 @@
+package model
+
+const (
+	holdRing      = 31
+	maxHold       = 600_000 * ms
+	sampleDone    = 16 // a sample is over after so many completions,
+	sampleWindows = 10 // or so many windows
+)
+
+// window is what one class did since the last window began.
+type window struct {
+	touched  Time
+	area     int64 // nanoseconds of workers held
+	queued   Time  // during which something waited
+	limited  Time  // during which something waited for the class's own limit
+	arrivals int64
+	done     int64
+	good     int64
+}
+
+// sample is the sum of windows, until there is enough to conclude from.
+type sample struct {
+	area, limited, done, good int64
+	length                    Time
+	windows                   int64
+}
+
+// touch brings the sums up to now; call it before anything that they depend on changes.
+func (c *class) touch(now Time) {
+	d := now - c.touched
+	c.touched = now
+	c.area += c.inFlight * d
+	if len(c.queue) > 0 {
+		c.queued += d
+		if c.inFlight >= c.cap() {
+			c.limited += d
+		}
+	}
+}
+
+// finished counts a completion.
+func (c *class) finished(now Time, r *request) {
+	if r.outcome == Cancel {
+		return
+	}
+	c.done++
+	if r.outcome == Fail {
+		c.counts.Failed++
+		return
+	}
+	if now <= r.deadline {
+		c.good++
+	} else {
+		c.counts.Missed++
+	}
+	c.learnHold(min(now-r.granted, maxHold))
+}
+
+// learnHold keeps the lower median of how long the last requests held a worker.
+func (c *class) learnHold(d Time) {
+	if len(c.holds) == holdRing {
+		c.holds = append(c.holds[:0], c.holds[1:]...)
+	}
+	c.holds = append(c.holds, d)
+	c.hold = median(c.holds)
+}
+
+// closeWindow ends a window. One that lasted too long says that the process, or whoever ticks, stood still: what was
+// measured in it is nobody's fault, and is dropped.
+func (f *Fence) closeWindow(length Time) {
+	valid := length <= f.cfg.Window+f.cfg.Window/2
+	for _, c := range f.classes {
+		c.touch(f.now)
+		w := c.window
+		c.window = window{touched: f.now}
+		if !valid {
+			c.usual.drop()
+			c.others.value = c.others.before
+			c.sample = sample{}
+			continue
+		}
+		f.keepPeaks(c, w, length)
+		if !f.cfg.Off {
+			f.learn(c, w, length)
+		}
+	}
+	f.shareOut()
+	if valid && !f.cfg.Off {
+		f.panicRule()
+	}
+}
+
+// keepPeaks takes the window's peaks into the memory. The class's own counts only if it got what it asked for, and gave
+// back about as much as it took: else it is the wait that made the demand.
+func (f *Fence) keepPeaks(c *class, w window, length Time) {
+	c.others.before = c.others.value
+	if w.queued*10 < length && w.done*4+8 >= w.arrivals*3 {
+		c.usual.keep()
+		c.alarmed = false
+	} else {
+		c.usual.drop()
+	}
+	c.turnNow = w.done * 1000
+	c.turn += (w.done*1000 - c.turn) / 4
+	c.level += (w.area*1000/length - c.level) / 4
+}
