@@ -21,15 +21,15 @@ readonly stock=cpuidle,cpuidle all=eevdf,cpuidle,temper warm_up=3
 # arguments. Each window holds ten requests or more beyond its p99.
 plans() {
 	echo "15 ladders 1-3 12 chain --cpus 2 --arms $all"
-	echo "9 ladders 1-3 3 memcached --cpus 2 --load 0.5 --arms $all"
+	echo "14 ladders 1-3 3 memcached --cpus 2 --load 0.5 --arms $all"
 	echo "22 aa 1-10 6 chain --cpus 2 --arms $stock"
 	echo "20 aa 1-10 2 memcached --cpus 2 --load 0.5 --arms $stock"
 	for load in 0.2 0.8; do
-		echo "9 ladders 1-3 3 memcached --cpus 2 --load $load --arms $all"
+		echo "14 ladders 1-3 3 memcached --cpus 2 --load $load --arms $all"
 	done
 	echo "16 ladders 1-3 6 chain --cpus 4 --arms $all"
 	for load in 0.5 0.2 0.8; do
-		echo "13 ladders 1-3 2 memcached --cpus 4 --load $load --arms $all"
+		echo "28 ladders 1-3 2 memcached --cpus 4 --load $load --arms $all"
 	done
 }
 
