@@ -15,12 +15,14 @@ include packaging/install.mk
 include docs/docs.mk
 include pathfence/pathfence.mk
 
-.PHONY: demo records chaos help deps build temper sched guest test test-unit test-guest test-timed test-lab lint clean
+.PHONY: demo records chaos help deps lab-deps build temper sched guest test test-unit test-guest test-timed test-lab lint clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-deps: ## install what the build, the tests and the lab need (root)
+deps: lab-deps pathfence-deps ## install what the build, the tests and the lab need (root)
+
+lab-deps:
 	@scripts/deps.sh
 
 build: temper sched guest ## bin/temper, bin/scx_temper, and the lab's guest in build/
@@ -41,13 +43,13 @@ build/guest/%: lab/guest/load/%.c lab/guest/load/load.h | build/guest
 bin build/guest:
 	@mkdir -p $@
 
-demo: deps build ## what Temper does to two services, in about ten minutes; report in temper-demo/
+demo: lab-deps build ## what Temper does to two services, in about ten minutes; report in temper-demo/
 	@bin/temper demo
 
 records: build ## measure all that the claims stand on; takes two hours, can be interrupted and run again
 	@scripts/records.sh records
 
-test: deps build test-unit test-guest test-timed test-lab ## the tests that CI runs
+test: deps build test-unit pathfence-test test-guest test-timed test-lab ## the tests that CI runs
 
 test-unit: ## the tests that need no guest
 	$(GO) test ./...

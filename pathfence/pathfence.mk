@@ -10,11 +10,10 @@ pathfence-build: ## the path plane's C++ library and its tests, in build/pathfen
 	$(PATHFENCE_CPP) --preset release >/dev/null
 	$(PATHFENCE_CPP) --build --preset release
 
-pathfence-test: pathfence-build pathfence-sanitize ## the path plane's tests: model, bars, vectors, leaks, sanitizers
-	$(GO) test ./pathfence/...
+pathfence-test: pathfence-build ## the C++ tests: vectors, leaks, wire, Thrift servers and clients
 	cd pathfence/cpp && ctest --preset release
 
-# All tests run under both, with fewer operations; but ThreadSanitizer without Thrift: the distribution's library is not
+# All C++ tests run under both, with fewer operations; but ThreadSanitizer without Thrift: the distribution's library is not
 # instrumented, and hand-overs through it are reported; whether each is the library's has not been proven.
 pathfence-sanitize: ## the C++ tests under ThreadSanitizer and AddressSanitizer
 	for preset in thread address; do \
