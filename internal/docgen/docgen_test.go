@@ -41,7 +41,7 @@ func TestFiguresAreThoseOfTheRecords(t *testing.T) {
 		t.Fatalf("%d pools, A/A %v, shown %s with %d seeds", len(s.Pools), s.AA != nil, Shown(s).Plan(), len(Shown(s).Seeds))
 	}
 	block := Block(s, "picture.svg", "page.md")
-	for _, want := range []string{"](picture.svg)", "](page.md)", "seeds 1, 2", "| 8 |", s.Verdict} {
+	for _, want := range []string{"](picture.svg)", "](page.md)", "seeds 1, 2", "| 8 |", "\n- chain, 2 CPUs: temper keeps", "\n- Temper fails 3 of 45 checks"} {
 		if !strings.Contains(block, want) {
 			t.Errorf("the block lacks %q:\n%s", want, block)
 		}

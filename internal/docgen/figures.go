@@ -107,7 +107,7 @@ func Page(s *bench.Summary) (string, error) {
 			return "", err
 		}
 	}
-	return "# Figures\n" + notice + s.Verdict + "\n\nFrom the records in `records/`; [records](records.md) says how the figures come about.\n\n" +
+	return "# Figures\n" + notice + verdict(s) + "\nFrom the records in `records/`; [records](records.md) says how the figures come about.\n\n" +
 		fence(b.String()), nil
 }
 
@@ -133,8 +133,13 @@ func Block(s *bench.Summary, picture, page string) string {
 		}
 		b.WriteString("\n")
 	}
-	fmt.Fprintf(&b, "\n%s\n", s.Verdict)
+	b.WriteString("\n" + verdict(s))
 	return b.String()
+}
+
+// verdict is the summary's, a line for each plan and one for the bars.
+func verdict(s *bench.Summary) string {
+	return "- " + strings.Join(bench.VerdictParts(s.Pools, s.Bars), "\n- ") + "\n"
 }
 
 func cell(p *bench.Pooled, c *bench.Cell) string {
