@@ -126,6 +126,17 @@ static void enqueue_shared(struct task_struct *p, struct task_state *t, u64 enq_
 		kick_claimed(&claim);
 }
 
+/* Is the task still counted in the tier that it belongs to? A change of the tier map tells nobody. */
+static void count_where_due(struct task_struct *p, struct task_state *t)
+{
+	u32 home = home_tier(p, t);
+
+	if (!t->active || duty(p) || t->active_tier == home)
+		return;
+	deactivate(t);
+	activate(p, t, home);
+}
+
 SEC("struct_ops/enqueue")
 void BPF_PROG(temper_enqueue, struct task_struct *p, u64 enq_flags)
 {
@@ -139,10 +150,7 @@ void BPF_PROG(temper_enqueue, struct task_struct *p, u64 enq_flags)
 	withdraw(t);
 	u32 tier = t->tier = tier_of(p, t, now);
 
-	if (t->active && !duty(p) && t->active_tier != home_tier(p, t)) {
-		deactivate(t);
-		activate(p, t, home_tier(p, t));
-	}
+	count_where_due(p, t);
 	COUNT_TIER(tier, enqueued);
 	if (serves_one_cpu(p)) {
 		scx_bpf_dsq_insert(p, DSQ_LOCAL, slice_ns[TIER_SYSTEM], enq_flags | ENQ_PREEMPT);
@@ -236,6 +244,7 @@ static void keep(struct task_struct *p, u32 tier, s32 cpu, u64 now)
 /* A task changes its tier while it runs: as one that has its vtime in no tier yet. */
 static void change_tier(struct task_struct *p, struct task_state *t, u32 tier, s32 cpu)
 {
+	count_where_due(p, t);
 	if (t->tier == tier)
 		return;
 	if (t->tier > TIER_CRITICAL)

@@ -3,6 +3,7 @@
 package guest
 
 import (
+	"errors"
 	"os/exec"
 	"runtime"
 	"testing"
@@ -98,24 +99,6 @@ func TestTimedMapChangeMovesACgroup(t *testing.T) {
 	n := runtime.NumCPU()
 	controlledCgroup(t, "/background/inner")
 	critical, inner := spin(t, "/critical", n), spin(t, "/background/inner", n)
-	id, err := cgroup.ID(root, "/background/inner")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tiers, err := enforce.OpenTierMap(root.Pins())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tiers.Close()
-	change := func(what string, change func() error) {
-		t.Helper()
-		if err := change(); err != nil {
-			t.Fatal(what, err)
-		}
-		if err := tiers.Publish(); err != nil {
-			t.Fatal(what, err)
-		}
-	}
 	expect := func(what string, least, most float64) {
 		t.Helper()
 		used(t, second()/10, critical, inner) // what is queued changes its tier at its next turn
@@ -124,12 +107,39 @@ func TestTimedMapChangeMovesACgroup(t *testing.T) {
 		}
 	}
 	expect("inherited background", 0, mostBackground)
-	change("map", func() error { return tiers.Set(id, tier.Critical) })
+	changeTiers(t, "/background/inner", func(m enforce.TierMap, id uint64) error { return m.Set(id, tier.Critical) })
 	expect("mapped to critical", 0.4, 0.6)
-	change("map again", func() error { return tiers.Set(id, tier.Standard) })
+	changeTiers(t, "/background/inner", func(m enforce.TierMap, id uint64) error { return m.Set(id, tier.Standard) })
 	expect("mapped to standard", 0.005, mostStandard)
-	change("unmap", func() error { return tiers.Delete(id) })
+	changeTiers(t, "/background/inner", enforce.TierMap.Delete)
 	expect("unmapped", 0, mostBackground)
+}
+
+// A task whose tier changes while it runs may go on for long, if it is ahead of those that queue. From
+// there on it must be due what its new tier gives it. Nobody else may use its CPU before: a task that
+// stops is counted anew.
+func TestTimedMapChangeCountsForARunningTask(t *testing.T) {
+	loader := attachTiers(t)
+	write(t, root.Cgroup("/background/cpu.weight"), "10")
+	n := runtime.NumCPU()
+	others, last := firstCPUs(n-1), n-1
+	bind(t, loader.cmd.Process.Pid, others)
+	bindSelf(t, others)
+	critical, light := spin(t, "/critical", n+1), spin(t, "/background", 1)
+	light[0].pin(t, last)
+	for _, s := range critical {
+		bind(t, s.pid, others)
+	}
+	used(t, second()/10, critical, light)
+	changeTiers(t, "/background", func(m enforce.TierMap, id uint64) error { return m.Set(id, tier.Critical) })
+	used(t, second()/10, critical, light)
+	for _, s := range critical {
+		bind(t, s.pid, firstCPUs(n))
+	}
+	const due = 10.0 / 110
+	if got := used(t, second()/2, light, critical); got[0] > due+0.03 {
+		t.Errorf("with a tenth of the other's weight it has %.3f", got[0])
+	}
 }
 
 func TestTimedMovedTaskChangesItsTier(t *testing.T) {
@@ -176,6 +186,23 @@ func TestTimedCgroupsComeAndGo(t *testing.T) {
 	}
 	if s := kernel(t); !s.IsTemper() || s.EnableSeq != seq {
 		t.Errorf("%+v, enable_seq was %d", s, seq)
+	}
+}
+
+// changeTiers changes the tier map for a cgroup, and publishes it.
+func changeTiers(t *testing.T, cg string, change func(m enforce.TierMap, id uint64) error) {
+	t.Helper()
+	id, err := cgroup.ID(root, cg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := enforce.OpenTierMap(root.Pins())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if err := errors.Join(change(m, id), m.Publish()); err != nil {
+		t.Fatal(cg, err)
 	}
 }
 

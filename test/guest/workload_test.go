@@ -75,11 +75,46 @@ func (s *spinner) end() {
 
 func (s *spinner) pin(t *testing.T, cpu int) {
 	t.Helper()
+	bind(t, s.pid, []int{cpu})
+}
+
+// bind lets a thread run on these CPUs alone.
+func bind(t *testing.T, tid int, cpus []int) {
+	t.Helper()
 	var set unix.CPUSet
-	set.Set(cpu)
-	if err := unix.SchedSetaffinity(s.pid, &set); err != nil {
+	for _, cpu := range cpus {
+		set.Set(cpu)
+	}
+	if err := unix.SchedSetaffinity(tid, &set); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func firstCPUs(n int) (list []int) {
+	for cpu := range n {
+		list = append(list, cpu)
+	}
+	return list
+}
+
+// bindSelf keeps this process and what it starts off the other CPUs until the test ends.
+func bindSelf(t *testing.T, cpus []int) {
+	t.Helper()
+	each := func(cpus []int) {
+		threads, err := os.ReadDir("/proc/self/task")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, thread := range threads {
+			tid, err := strconv.Atoi(thread.Name())
+			if err != nil {
+				t.Fatal(err)
+			}
+			bind(t, tid, cpus)
+		}
+	}
+	t.Cleanup(func() { each(firstCPUs(runtime.NumCPU())) })
+	each(cpus)
 }
 
 func (s *spinner) nice(t *testing.T, nice int) {
