@@ -64,39 +64,41 @@ func readVariables() (*variables, error) {
 	return &variables{data, section.Vars}, err
 }
 
-// numbers returns an array of 32-bit numbers.
-func (v *variables) numbers(name string) ([]uint32, error) {
+func (v *variables) find(name string) (btf.VarSecinfo, error) {
 	for _, s := range v.vars {
 		if s.Type.(*btf.Var).Name == name {
-			return words(v.data[s.Offset : s.Offset+s.Size]), nil
+			return s, nil
 		}
 	}
-	return nil, fmt.Errorf("the scheduler has no variable %s", name)
+	return btf.VarSecinfo{}, fmt.Errorf("the scheduler has no variable %s", name)
+}
+
+// numbers returns an array of 32-bit numbers.
+func (v *variables) numbers(name string) ([]uint32, error) {
+	s, err := v.find(name)
+	return words(v.data[s.Offset : s.Offset+s.Size]), err
 }
 
 // members returns an array of 32-bit numbers that each element of an array of structs has.
 func (v *variables) members(array, member string) ([][]uint32, error) {
-	for _, s := range v.vars {
-		variable := s.Type.(*btf.Var)
-		if variable.Name != array {
-			continue
-		}
-		elements, ok := btf.UnderlyingType(variable.Type).(*btf.Array)
-		if !ok {
-			return nil, fmt.Errorf("the scheduler's %s is no array", array)
-		}
-		offset, size, err := place(elements.Type, member)
-		if err != nil {
-			return nil, err
-		}
-		each := s.Size / elements.Nelems
-		var list [][]uint32
-		for at := s.Offset + offset; at < s.Offset+s.Size; at += each {
-			list = append(list, words(v.data[at:at+size]))
-		}
-		return list, nil
+	s, err := v.find(array)
+	if err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("the scheduler has no variable %s", array)
+	elements, ok := btf.UnderlyingType(s.Type.(*btf.Var).Type).(*btf.Array)
+	if !ok {
+		return nil, fmt.Errorf("the scheduler's %s is no array", array)
+	}
+	offset, size, err := place(elements.Type, member)
+	if err != nil {
+		return nil, err
+	}
+	each := s.Size / elements.Nelems
+	var list [][]uint32
+	for at := s.Offset + offset; at < s.Offset+s.Size; at += each {
+		list = append(list, words(v.data[at:at+size]))
+	}
+	return list, nil
 }
 
 // place is where in a struct a member lies, in bytes.

@@ -27,20 +27,20 @@ type operation struct {
 // calm operations change nobody's tier, and nobody's CPUs.
 var calm = []operation{
 	{"start a worker", 30, (*chaos).startOne},
-	{"kill a worker", 12, (*chaos).killOne},
-	{"renice", 8, (*chaos).renice},
+	{"kill a worker", 12, toAWorker((*chaos).kill)},
+	{"renice", 8, toAWorker((*chaos).renice)},
 	{"change a weight", 8, (*chaos).reweigh},
-	{"stop or continue", 10, (*chaos).stopOrContinue},
+	{"stop or continue", 10, toAWorker((*chaos).stopOrContinue)},
 	{"freeze or thaw", 4, (*chaos).freezeOrThaw},
-	{"trace", 4, (*chaos).trace},
+	{"trace", 4, toAWorker((*chaos).trace)},
 	{"make and remove cgroups", 4, (*chaos).makeAndRemove},
 }
 
 var operations = append(slices.Clone(calm), []operation{
-	{"move a worker", 12, (*chaos).move},
-	{"change affinity", 12, (*chaos).changeAffinity},
-	{"change the policy", 8, (*chaos).changePolicy},
-	{"hog in real time", 3, (*chaos).hogInRealTime},
+	{"move a worker", 12, toAWorker((*chaos).move)},
+	{"change affinity", 12, toAWorker((*chaos).changeAffinity)},
+	{"change the policy", 8, toAWorker((*chaos).changePolicy)},
+	{"hog in real time", 3, toAWorker((*chaos).hogInRealTime)},
 	{"change a CPU set", 4, (*chaos).changeCPUSet},
 	{"change a tier", 4, (*chaos).changeTier},
 	{"kill the loader", 1, (*chaos).killLoader},
@@ -86,16 +86,19 @@ var errNobody = fmt.Errorf("nobody to do it to: %w", unix.ESRCH)
 
 func (x *chaos) anyCgroup() string { return x.cgroups[x.rand.IntN(len(x.cgroups))] }
 
-func (x *chaos) anyWorker() (*worker, error) {
-	if len(x.workers) == 0 {
-		return nil, errNobody
+// toAWorker does something to one that is there, whichever.
+func toAWorker(do func(*chaos, *worker) error) func(*chaos) error {
+	return func(x *chaos) error {
+		if len(x.workers) == 0 {
+			return errNobody
+		}
+		return do(x, x.workers[x.rand.IntN(len(x.workers))])
 	}
-	return x.workers[x.rand.IntN(len(x.workers))], nil
 }
 
 func (x *chaos) startOne() error {
 	if len(x.workers) >= mostAlive {
-		return x.killOne()
+		return toAWorker((*chaos).kill)(x)
 	}
 	cg := x.anyCgroup()
 	if x.frozen[cg] {
@@ -112,26 +115,14 @@ func (x *chaos) startOne() error {
 	return nil
 }
 
-// killOne kills a worker with its children. The kernel lets even what is stopped, frozen or parked die.
-func (x *chaos) killOne() error {
-	w, err := x.anyWorker()
-	if err != nil {
-		return err
-	}
-	return x.kill(w)
-}
-
+// kill kills a worker with its children. The kernel lets even what is stopped, frozen or parked die.
 func (x *chaos) kill(w *worker) error {
 	x.dying = append(x.dying, &dying{w, time.Now()})
 	x.workers = slices.DeleteFunc(x.workers, func(other *worker) bool { return other == w })
 	return unix.Kill(-w.pid(), unix.SIGKILL)
 }
 
-func (x *chaos) renice() error {
-	w, err := x.anyWorker()
-	if err != nil {
-		return err
-	}
+func (x *chaos) renice(w *worker) error {
 	return unix.Setpriority(unix.PRIO_PROCESS, w.pid(), x.rand.IntN(40)-20)
 }
 
@@ -144,11 +135,7 @@ func (x *chaos) set(cg, file, value string) error {
 	return os.WriteFile(root.Cgroup(cg+"/"+file), []byte(value), 0)
 }
 
-func (x *chaos) stopOrContinue() error {
-	w, err := x.anyWorker()
-	if err != nil {
-		return err
-	}
+func (x *chaos) stopOrContinue(w *worker) error {
 	signal := unix.SIGSTOP
 	if w.held {
 		signal = unix.SIGCONT
@@ -165,17 +152,13 @@ func (x *chaos) freezeOrThaw() error {
 }
 
 // trace has a worker stopped and let go by another process, as a debugger does. What is frozen does not stop.
-func (x *chaos) trace() error {
-	w, err := x.anyWorker()
-	if err != nil {
-		return err
-	}
+func (x *chaos) trace(w *worker) error {
 	if x.frozen[w.cgroup] {
 		return errNobody
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), x.bound(mostDying))
 	defer cancel()
-	err = exec.CommandContext(ctx, "churn", "trace", strconv.Itoa(w.pid())).Run()
+	err := exec.CommandContext(ctx, "churn", "trace", strconv.Itoa(w.pid())).Run()
 	if ctx.Err() != nil {
 		x.violation("%v does not stop for its tracer within %v; %s", w, x.bound(mostDying), describe(strconv.Itoa(w.pid())))
 	}
@@ -209,11 +192,7 @@ func (x *chaos) makeAndRemove() error {
 	return nil
 }
 
-func (x *chaos) move() error {
-	w, err := x.anyWorker()
-	if err != nil {
-		return err
-	}
+func (x *chaos) move(w *worker) error {
 	to := x.anyCgroup()
 	if err := x.set(to, "cgroup.procs", strconv.Itoa(w.pid())); err != nil {
 		return err
@@ -232,29 +211,17 @@ func (x *chaos) anyCPUs() *unix.CPUSet {
 	return &set
 }
 
-func (x *chaos) changeAffinity() error {
-	w, err := x.anyWorker()
-	if err != nil {
-		return err
-	}
+func (x *chaos) changeAffinity(w *worker) error {
 	return unix.SchedSetaffinity(w.pid(), x.anyCPUs())
 }
 
-func (x *chaos) changePolicy() error {
-	w, err := x.anyWorker()
-	if err != nil {
-		return err
-	}
+func (x *chaos) changePolicy(w *worker) error {
 	policies := []uint32{unix.SCHED_NORMAL, unix.SCHED_BATCH, unix.SCHED_IDLE, unix.SCHED_EXT}
 	return unix.SchedSetAttr(w.pid(), &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: policies[x.rand.IntN(len(policies))]}, 0)
 }
 
 // hogInRealTime gives a worker a CPU that nobody else has, and takes the privilege back.
-func (x *chaos) hogInRealTime() error {
-	w, err := x.anyWorker()
-	if err != nil {
-		return err
-	}
+func (x *chaos) hogInRealTime(w *worker) error {
 	if err := unix.SchedSetAttr(w.pid(), &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1}, 0); err != nil {
 		return err
 	}
