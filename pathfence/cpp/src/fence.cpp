@@ -122,8 +122,11 @@ struct FenceState : std::enable_shared_from_this<FenceState> {
         } catch (const ConfigError& e) {
             error = e.what();
         }
-        const std::lock_guard<std::mutex> lock(mutex);
-        watch_error = error;
+        {
+            const std::lock_guard<std::mutex> lock(mutex);
+            watch_error = error;
+        }
+        if (options.reloaded) options.reloaded(error);
     }
 
     void reload(const Config& config) {

@@ -6,9 +6,12 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdio>
+#include <deque>
 #include <fstream>
 #include <future>
+#include <mutex>
 #include <thread>
 
 #include "check.h"
@@ -157,7 +160,12 @@ void reload_and_off() {
 void the_environment_and_a_file_configure() {
     char file[] = "/tmp/pathfence-XXXXXX";
     CHECK(close(mkstemp(file)) == 0);
-    const auto write = [&](const std::string& text) { std::ofstream(file, std::ios::trunc) << text; };
+    // At once, as editors and ConfigMaps do: whoever watches the file sees no half of it.
+    const auto write = [&](const std::string& text) {
+        const std::string whole = std::string(file) + ".new";
+        std::ofstream(whole, std::ios::trunc) << text;
+        CHECK(rename(whole.c_str(), file) == 0);
+    };
     write(R"({"workers": 3, "classes": [{"name": "a", "keys": ["a\u002fb"], "weight": 200}]})");
     setenv("PATHFENCE_CONFIG", file, 1);
     CHECK(load_config().workers == 3 && load_config().classes[0].keys[0] == "a/b");
@@ -191,12 +199,30 @@ void the_environment_and_a_file_configure() {
     // A file that is watched is put in force when it changes, and what is wrong with it is shown.
     write(R"({"workers": 2})");
     Config c = load_config(file);
-    Fence fence(c, {{}, true, file});
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::deque<std::string> reloads;
+    const auto reloaded = [&](const std::string& error) {
+        const std::lock_guard<std::mutex> lock(mutex);
+        reloads.push_back(error);
+        changed.notify_one();
+    };
+    const auto next_reload = [&] {
+        std::unique_lock<std::mutex> lock(mutex);
+        changed.wait(lock, [&] { return !reloads.empty(); });
+        const std::string error = reloads.front();
+        reloads.pop_front();
+        return error;
+    };
+    Fence fence(c, {{}, true, file, reloaded});
+    CHECK(next_reload().empty());
     const Permit one = fence.acquire({"a", 0, 0});
     write(R"({"workers": 0})");
-    while (fence.watch_error().empty()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    const std::string error = next_reload();
+    CHECK(!error.empty() && error == fence.watch_error());
     write(R"({"workers": 16, "classes": [{"name": "later"}]})");
-    while (fence.states().size() < 2) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    CHECK(next_reload().empty() && fence.watch_error().empty());
+    CHECK(fence.states().size() == 2);
     unsetenv("PATHFENCE_CONFIG");
     unlink(file);
 }

@@ -3,7 +3,8 @@
 //
 // A request asks for a permit before it takes a worker. submit() parks it without a thread; acquire() blocks the
 // caller, for servers that have a thread for each connection anyway. Callbacks run outside the lock, on whichever
-// thread brought the decision about; they should be short. One that throws gives its permit back.
+// thread brought the decision about, the ticker's included: they must not block, so no acquire() in them, and must not
+// destroy the fence. One that throws gives its permit back.
 #pragma once
 
 #include <functional>
@@ -65,6 +66,8 @@ public:
         std::function<Time()> clock;  // monotonic; without one the steady clock
         bool ticker = true;           // a thread of the fence's own; else somebody calls tick()
         std::string watch;            // a configuration file that is put in force when it changes
+        // Called with each new version of that file: why it is not in force, or nothing. On the ticker's thread.
+        std::function<void(const std::string& error)> reloaded;
     };
 
     using Granted = std::function<void(Permit)>;
