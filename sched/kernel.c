@@ -43,12 +43,49 @@ const char *attached_ops(void)
 	return name;
 }
 
-static enum temper_status check_types(const char *release)
+static struct btf *kernel_types(void)
 {
 	libbpf_print_fn_t print = libbpf_set_print(NULL); /* what it would say, we say in one line */
 	struct btf *btf = btf__load_vmlinux_btf();
 
 	libbpf_set_print(print);
+	return btf;
+}
+
+static bool has_kfunc_tag(const struct btf *btf, unsigned function)
+{
+	for (unsigned id = 1; id < btf__type_cnt(btf); id++) {
+		const struct btf_type *type = btf__type_by_id(btf, id);
+
+		if (btf_is_decl_tag(type) && type->type == function && !strcmp(btf__name_by_offset(btf, type->name_off), "bpf_kfunc"))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The function that a loader cannot link to, since the tag on it is lost; NULL: none. Some builds
+ * of a kernel lack tags (Debian's 7.1.13), and libbpf then speaks of an incompatible prototype.
+ */
+const char *untagged_function(void)
+{
+	struct btf *btf = kernel_types();
+	const char *found = NULL;
+
+	for (unsigned i = 0; btf && !found && i < sizeof(functions) / sizeof(*functions); i++) {
+		int id = btf__find_by_name_kind(btf, functions[i], BTF_KIND_FUNC);
+
+		if (id > 0 && !has_kfunc_tag(btf, id))
+			found = functions[i];
+	}
+	btf__free(btf);
+	return found;
+}
+
+static enum temper_status check_types(const char *release)
+{
+	struct btf *btf = kernel_types();
+
 	if (!btf)
 		return fail(TEMPER_BAD_BTF,
 			    "kernel %s has no type data in /sys/kernel/btf/vmlinux; use one built with CONFIG_DEBUG_INFO_BTF",

@@ -259,6 +259,17 @@ static enum temper_status configure(struct scheduler *s)
 	return TEMPER_OK;
 }
 
+static enum temper_status refused(int error)
+{
+	const char *untagged = untagged_function();
+
+	if (untagged)
+		return fail(TEMPER_BAD_BTF,
+			    "the type data of this kernel lacks the tag bpf_kfunc on %s, so no loader can link to it; use another build of the kernel",
+			    untagged);
+	return fail(TEMPER_LOAD_FAILED, "the kernel refused the programs: %s; --verbose shows why", strerror(error));
+}
+
 enum temper_status load(struct scheduler *s, bool limits_ignored)
 {
 	enum { VERIFIER_STATISTICS = 4 };
@@ -272,7 +283,7 @@ enum temper_status load(struct scheduler *s, bool limits_ignored)
 	if ((status = configure(s)))
 		return status;
 	if (bpf_object__load(s->object))
-		return fail(TEMPER_LOAD_FAILED, "the kernel refused the programs: %s; --verbose shows why", strerror(errno));
+		return refused(errno);
 	s->exit_fd = map_fd(s, "exit_info");
 	status = describe(s, limits_ignored) ?: map_tiers(map_fd(s, "tiers")) ?: map_control(s, map_fd(s, "control"));
 	if (status)
