@@ -25,6 +25,7 @@ type guest struct {
 	args     []string
 	initrd   []byte
 	deadline time.Duration // real time after which the guest is taken to be stuck
+	cpus     int           // virtual ones
 	console  string        // file to keep what its kernel said in; "": nowhere
 }
 
@@ -32,6 +33,10 @@ type guest struct {
 const answerWithin = 30 * time.Second
 
 var errStuck = errors.New("the guest was stopped")
+
+// errStaleCode is a fault of the emulator with several host threads: a CPU runs, once more, code that the
+// kernel has replaced meanwhile. Attaching and detaching a scheduler changes code.
+var errStaleCode = errors.New("the emulator ran an instruction that its kernel had replaced")
 
 // boot runs a guest in a folder of its own until it says that it is done, and hands each of its
 // events to handle. When it returns, no process and no file of the guest is left, whatever happened.
@@ -72,7 +77,18 @@ func (c Cache) boot(ctx context.Context, g guest, handle func(plan.Event) error)
 	case err == nil:
 		err = emulatorErr
 	}
-	return fmt.Errorf("%w%s", err, lastLines("its console", filepath.Join(dir, consoleFile), 15))
+	console := filepath.Join(dir, consoleFile)
+	if ranStaleCode(console) {
+		err = fmt.Errorf("%w: %w", errStaleCode, err)
+	}
+	return fmt.Errorf("%w%s", err, lastLines("its console", console, 15))
+}
+
+// ranStaleCode tells whether a breakpoint of the kernel's own ended the guest. The kernel puts one where
+// it is about to change an instruction, and takes it away when it is sure that no CPU can meet it any more.
+func ranStaleCode(console string) bool {
+	text, err := os.ReadFile(console)
+	return err == nil && bytes.Contains(text, []byte("Oops: int3"))
 }
 
 // runEmulator returns why the emulator ended. It never returns nil: a guest that is done is
@@ -89,7 +105,7 @@ func runEmulator(ctx context.Context, g guest, dir string) error {
 	// A process group of its own: Ctrl-C reaches this process, which then ends the guest.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error {
-		if errors.Is(context.Cause(ctx), errStuck) && askWhereItIs(dir) == nil {
+		if errors.Is(context.Cause(ctx), errStuck) && askWhereItIs(dir, g.cpus) == nil {
 			return nil // it ends by itself, or after WaitDelay
 		}
 		return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
@@ -105,9 +121,10 @@ func runEmulator(ctx context.Context, g guest, dir string) error {
 	return fmt.Errorf("the guest ended before it was done")
 }
 
-// askWhereItIs has a fast guest's kernel print all its tasks and panic. The deterministic guest has no
-// monitor, and cannot be asked.
-func askWhereItIs(dir string) error {
+// askWhereItIs has a fast guest's emulator say where its CPUs are, with the top of their stacks, and then
+// its kernel panic, which names them; it may be past that: a panic, too, can wait for a lock. The
+// deterministic guest has no monitor, and cannot be asked.
+func askWhereItIs(dir string, cpus int) error {
 	here, err := os.Open(dir) // the path of a socket is short
 	if err != nil {
 		return err
@@ -118,20 +135,40 @@ func askWhereItIs(dir string) error {
 		return err
 	}
 	defer monitor.Close()
-	_, err = io.WriteString(monitor, "nmi\n")
-	return err
+	var questions strings.Builder
+	for cpu := range cpus {
+		fmt.Fprintf(&questions, "cpu %d\ninfo registers\nx /192gx $rsp\n", cpu)
+	}
+	questions.WriteString("nmi\n")
+	if _, err := io.WriteString(monitor, questions.String()); err != nil {
+		return err
+	}
+	answers, err := os.Create(filepath.Join(dir, answersFile))
+	if err != nil {
+		return err
+	}
+	defer answers.Close()
+	_ = monitor.SetReadDeadline(time.Now().Add(answerWithin / 10)) // the monitor does not say when it is done
+	if _, err := io.Copy(answers, monitor); !errors.Is(err, os.ErrDeadlineExceeded) {
+		return err
+	}
+	return nil
 }
 
-// keepConsole copies what the kernel said to where it was asked for.
+// keepConsole copies what the kernel said, and the emulator's answers if it was asked, to where somebody wants them.
 func keepConsole(dir, to string) error {
 	if to == "" {
 		return nil
 	}
-	text, err := os.ReadFile(filepath.Join(dir, consoleFile))
-	if err != nil && !os.IsNotExist(err) { // an emulator that did not start has left none
-		return err
+	var all []byte
+	for _, name := range []string{consoleFile, answersFile} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil && !os.IsNotExist(err) { // an emulator that did not start has left none
+			return err
+		}
+		all = append(all, text...)
 	}
-	return os.WriteFile(to, text, 0o644)
+	return os.WriteFile(to, all, 0o644)
 }
 
 // runFolder makes a folder for one guest, and removes those of runs that were killed.

@@ -1,7 +1,9 @@
 package lab
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -124,14 +126,23 @@ func TestBootAsksAStuckGuestWhereItIs(t *testing.T) {
 	defer monitor.Close()
 	asked := make(chan string, 1)
 	g := fake(`ln -s ` + socket + ` monitor; echo '{"kind":"log"}' >data.jsonl; cat ` + answer + ` >console.log`)
-	g.console = kept
+	g.console, g.cpus = kept, 1
 	ctx, stick := context.WithCancelCause(t.Context())
 	go func() {
 		conn, err := monitor.Accept()
 		if err != nil {
 			return // the test is over
 		}
-		text, _ := io.ReadAll(conn)
+		var text []byte
+		for question := make([]byte, 64); !bytes.HasSuffix(text, []byte("nmi\n")); {
+			n, err := conn.Read(question)
+			if err != nil {
+				break
+			}
+			text = append(text, question[:n]...)
+		}
+		io.WriteString(conn, "RIP=1\n")
+		conn.Close()
 		asked <- string(text)
 		os.WriteFile(answer, []byte("task:sleep\n"), 0)
 	}()
@@ -139,11 +150,24 @@ func TestBootAsksAStuckGuestWhereItIs(t *testing.T) {
 	if err == nil {
 		t.Error("no error")
 	}
-	if got := <-asked; got != "nmi\n" {
-		t.Errorf("asked %q", got)
+	if got, want := <-asked, "cpu 0\ninfo registers\nx /192gx $rsp\nnmi\n"; got != want {
+		t.Errorf("asked %q, want %q", got, want)
 	}
-	if text, err := os.ReadFile(kept); err != nil || string(text) != "task:sleep\n" {
+	if text, err := os.ReadFile(kept); err != nil || string(text) != "task:sleep\nRIP=1\n" {
 		t.Errorf("kept %q, %v", text, err)
 	}
 	checkNothingLeft(t, c)
+}
+
+// A guest that its emulator has lost is told from one that broke by itself.
+func TestBootKnowsStaleCode(t *testing.T) {
+	for console, stale := range map[string]bool{
+		"[   21.3] Oops: int3: 0000 [#1] SMP NOPTI": true, "[   21.3] Oops: general protection fault": false,
+	} {
+		c := Cache(t.TempDir())
+		err := c.boot(t.Context(), fake(`echo '`+console+`' >console.log`), func(plan.Event) error { return nil })
+		if err == nil || errors.Is(err, errStaleCode) != stale {
+			t.Errorf("%s: %v", console, err)
+		}
+	}
 }

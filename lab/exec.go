@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -23,6 +24,9 @@ type ExecOptions struct {
 	Deadline time.Duration     // real time; the guest is stopped after it
 	Output   io.Writer         // what the command prints, as it prints it
 	Console  string            // file on the host for what the guest's kernel says; "": none
+	// Again is told why the command is run again, in a new guest: what it has printed so far is void.
+	// nil: it is not.
+	Again func(why error)
 }
 
 // Exec gets a machine ready and runs one command on it.
@@ -34,8 +38,21 @@ func Exec(ctx context.Context, options Options, o ExecOptions) (status int, err 
 	return l.Exec(ctx, o)
 }
 
+// mostGuests is how many guests a command may need, since the emulator loses one at times.
+const mostGuests = 4
+
 // Exec boots the machine, runs a command in it, and returns the command's exit status.
 func (l *Lab) Exec(ctx context.Context, o ExecOptions) (status int, err error) {
+	for range mostGuests - 1 {
+		if status, err = l.execOnce(ctx, o); !errors.Is(err, errStaleCode) || o.Again == nil {
+			return status, err
+		}
+		o.Again(err)
+	}
+	return l.execOnce(ctx, o)
+}
+
+func (l *Lab) execOnce(ctx context.Context, o ExecOptions) (status int, err error) {
 	args, err := l.execArgs(o)
 	if err != nil {
 		return 0, err
@@ -53,6 +70,7 @@ func (l *Lab) Exec(ctx context.Context, o ExecOptions) (status int, err error) {
 		args:     args,
 		initrd:   initrd,
 		deadline: o.Deadline,
+		cpus:     o.CPUs,
 		console:  o.Console,
 	}, func(e plan.Event) (err error) {
 		switch e.Kind {

@@ -18,6 +18,7 @@ const (
 	consoleFile     = "console.log"
 	dataFile        = "data.jsonl"
 	monitorFile     = "monitor"
+	answersFile     = "answers"
 	memoryMB        = 2048
 )
 
@@ -75,13 +76,13 @@ func deterministicArgs(s speed, kernel string) []string {
 
 // fastArgs start a machine with one host thread a CPU: quick, for tests of function, never of speed.
 // On a busy host the kernel may count too few timer interrupts at boot, and panic: no_timer_check. By
-// the last two words askWhereItIs gets an answer.
+// unknown_nmi_panic askWhereItIs gets an answer.
 func fastArgs(vcpus int, kernel string) []string {
 	return append([]string{
 		"-accel", "tcg,thread=multi",
 		"-smp", strconv.Itoa(vcpus),
 		"-monitor", "unix:" + monitorFile + ",server=on,wait=off",
-		"-append", commandLine("no_timer_check", "unknown_nmi_panic", "panic_print=1"),
+		"-append", commandLine("no_timer_check", "unknown_nmi_panic"),
 	}, commonArgs("hpet=off", kernel)...)
 }
 

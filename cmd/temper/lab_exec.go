@@ -40,6 +40,10 @@ its executed instructions. Nothing it does outlives it.`,
 				o.Quantum = plan.DefaultQuantum
 			}
 			o.Argv, o.Output = args, cmd.OutOrStdout()
+			o.Again = func(why error) {
+				first, _, _ := strings.Cut(why.Error(), "; its console")
+				fmt.Fprintf(cmd.ErrOrStderr(), "temper: %s; again, in a new guest\n", first)
+			}
 			options := machine.options()
 			options.Notify = func(what string) { fmt.Fprintln(cmd.ErrOrStderr(), what) }
 			status, err := lab.Exec(cmd.Context(), options, o)
