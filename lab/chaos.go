@@ -5,7 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"sync"
+	"time"
 
 	"temper.dev/temper/internal/exit"
 	"temper.dev/temper/lab/chaos"
@@ -15,10 +18,12 @@ import (
 // ChaosOptions say how to attack.
 type ChaosOptions struct {
 	Seeds      []int64
-	Operations int  // a seed
-	CPUs       int  // virtual ones
-	Fast       bool // on several host threads: more happens at once, and no seed happens twice
-	Jobs       int  // guests at a time
+	Operations int           // a seed
+	Soak       time.Duration // instead of operations: critical work on all CPUs for so long
+	CPUs       int           // virtual ones
+	Fast       bool          // on several host threads: more happens at once, and no seed happens twice
+	Jobs       int           // guests at a time
+	Consoles   string        // folder for what the kernels of seeds with violations said; "": none
 }
 
 // Check refuses what no machine can do.
@@ -42,6 +47,11 @@ const mostPerSecond = 20
 func (l *Lab) Chaos(ctx context.Context, o ChaosOptions, done func(chaos.Report)) error {
 	for _, program := range []string{chaosProgram, churnProgram} {
 		if _, err := l.assets.file(program); err != nil {
+			return err
+		}
+	}
+	if o.Consoles != "" {
+		if err := os.MkdirAll(o.Consoles, 0o755); err != nil {
 			return err
 		}
 	}
@@ -69,13 +79,16 @@ func (l *Lab) Chaos(ctx context.Context, o ChaosOptions, done func(chaos.Report)
 // attack attacks one guest.
 func (l *Lab) attack(ctx context.Context, o ChaosOptions, seed int64) chaos.Report {
 	var out bytes.Buffer
+	var lost int
 	exec := ExecOptions{
 		CPUs: o.CPUs, Output: &out,
-		Argv: []string{"chaos", "-seed", fmt.Sprint(seed), "-operations", fmt.Sprint(o.Operations), fmt.Sprintf("-fast=%t", o.Fast)},
+		Argv: []string{"chaos", "-seed", fmt.Sprint(seed), "-operations", fmt.Sprint(o.Operations), fmt.Sprintf("-fast=%t", o.Fast), fmt.Sprint("-soak=", o.Soak)},
 		Files: map[string]string{
 			"/bin/chaos": string(l.assets) + "/" + chaosProgram, "/bin/churn": string(l.assets) + "/" + churnProgram,
 		},
-		Deadline: mostPerSecond * chaos.Config{Operations: o.Operations}.MostTime(),
+		Console:  o.console(seed),
+		Again:    func(error) { out.Reset(); lost++ },
+		Deadline: mostPerSecond * chaos.Config{Operations: o.Operations, Soak: o.Soak}.MostTime(),
 	}
 	if !o.Fast {
 		exec.Quantum = plan.DefaultQuantum
@@ -93,7 +106,18 @@ func (l *Lab) attack(ctx context.Context, o ChaosOptions, seed int64) chaos.Repo
 		}
 		report.Kernel = l.Kernel.Release
 	}
+	report.LostGuests = lost
+	if exec.Console != "" && len(report.Violations) == 0 {
+		_ = os.Remove(exec.Console) // nobody has to read it
+	}
 	return report
+}
+
+func (o ChaosOptions) console(seed int64) string {
+	if o.Consoles == "" {
+		return ""
+	}
+	return filepath.Join(o.Consoles, fmt.Sprintf("seed%d.log", seed))
 }
 
 func lastLine(text []byte) []byte {

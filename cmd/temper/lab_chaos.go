@@ -38,10 +38,15 @@ attached, and its books are even. Times are the guest's.
 
 On the deterministic machine a seed does the same each time. --fast uses several host threads, and is
 several times as fast: then the seed says what is done, but not how it interleaves; the bounds in time
-are four times as long, and what the tracepoints would say means nothing.`,
+are four times as long, and what the tracepoints would say means nothing.
+
+--soak does nothing of that: all CPUs have critical work that never sleeps, beside 64 background workers,
+for as long as asked. The same is checked; and on the deterministic machine, that background has no more
+than 0.1 % of the node in user mode.`,
 		Example: `  temper lab chaos --seeds 20
   temper lab chaos --first-seed 17 --seeds 1 --json seed17.json
-  temper lab chaos --seeds 200 --cpus 6 --operations 2000`,
+  temper lab chaos --seeds 200 --cpus 6 --operations 2000
+  temper lab chaos --seeds 1 --soak 30m --fast`,
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for i := range seeds {
@@ -73,10 +78,13 @@ are four times as long, and what the tracepoints would say means nothing.`,
 	cmd.Flags().IntVar(&seeds, "seeds", 20, "how many seeds to run")
 	cmd.Flags().Int64Var(&first, "first-seed", 1, "the first of them")
 	cmd.Flags().IntVar(&o.Operations, "operations", 300, "how much is done, a seed")
+	cmd.Flags().DurationVar(&o.Soak, "soak", 0, "instead of an attack: critical work on all CPUs for so long, beside 64 background workers")
 	cmd.Flags().IntVar(&o.CPUs, "cpus", 3, "virtual CPUs; 3 or 6 on the deterministic machine")
 	cmd.Flags().BoolVar(&o.Fast, "fast", false, "several host threads, and the host's clock: nothing happens twice")
 	cmd.Flags().IntVar(&o.Jobs, "jobs", 2, "guests to run at a time")
+	cmd.Flags().StringVar(&o.Consoles, "console", "", "folder for what the kernels of seeds with violations say")
 	cmd.Flags().StringVar(&jsonFile, "json", "", "also write the reports to this file")
+	_ = cmd.MarkFlagDirname("console")
 	return cmd
 }
 
@@ -123,6 +131,12 @@ func writeChaos(w io.Writer, reports []chaos.Report) error {
 	}
 	fmt.Fprintln(w, "longest stall: of a worker that wanted to go on. longest overrun: background ran on while others waited.")
 	for _, r := range reports {
+		if r.LostGuests > 0 {
+			fmt.Fprintf(w, "seed %d: the emulator lost %d guests before this one, by a fault of its own\n", r.Seed, r.LostGuests)
+		}
+		if r.BackgroundUser > 0 {
+			fmt.Fprintf(w, "seed %d: beside %.0f s of critical work on all CPUs, background had %.3f %% of the node in user mode\n", r.Seed, r.Seconds, 100*r.BackgroundUser)
+		}
 		for _, v := range r.Violations {
 			fmt.Fprintf(w, "seed %d: %s\n", r.Seed, v)
 		}

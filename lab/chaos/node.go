@@ -17,6 +17,7 @@ import (
 	"temper.dev/temper/internal/enforce"
 	"temper.dev/temper/internal/host"
 	"temper.dev/temper/internal/status"
+	"temper.dev/temper/internal/tier"
 )
 
 const root = host.Root("/")
@@ -28,17 +29,17 @@ const agentFiles = "/run/chaos"
 type victim struct {
 	cmd   *exec.Cmd
 	ended chan error
-	mixed string // tier of /mixed
+	mixed tier.Tier // of /mixed
 }
 
 func (a *victim) configFile() string { return filepath.Join(agentFiles, "temper.yaml") }
 
 func (a *victim) writeConfig() error {
-	tiers := map[string][]string{"critical": {"/critical"}, "background": {"/background"}}
+	tiers := map[tier.Tier][]string{tier.Critical: {"/critical"}, tier.Background: {"/background"}}
 	tiers[a.mixed] = append(tiers[a.mixed], "/mixed")
 	text := "tiers:\n"
-	for _, name := range []string{"system", "critical", "standard", "background"} {
-		text += fmt.Sprintf("  %s: { cgroups: [%s] }\n", name, strings.Join(tiers[name], ", "))
+	for _, t := range tier.All {
+		text += fmt.Sprintf("  %v: { cgroups: [%s] }\n", t, strings.Join(tiers[t], ", "))
 	}
 	return os.WriteFile(a.configFile(), []byte(text), 0o644)
 }

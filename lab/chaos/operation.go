@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"temper.dev/temper/internal/agent"
+	"temper.dev/temper/internal/tier"
 )
 
 // operation is one thing that users, or their programs, do.
@@ -104,7 +105,11 @@ func (x *chaos) startOne() error {
 	if x.frozen[cg] {
 		return errNobody // whoever starts a process waits until it has called exec, which it never does there
 	}
-	w, err := startWorker(kinds[x.rand.IntN(len(kinds))], cg, x.used%slots)
+	return x.start(kinds[x.rand.IntN(len(kinds))], cg)
+}
+
+func (x *chaos) start(kind, cg string) error {
+	w, err := startWorker(kind, cg, x.used%slots)
 	if err != nil {
 		return err
 	}
@@ -239,7 +244,7 @@ func allCPUs() string { return fmt.Sprintf("0-%d", runtime.NumCPU()-1) }
 
 // changeTier has the agent give /mixed another tier, with all that is in it.
 func (x *chaos) changeTier() error {
-	x.agent.mixed = [...]string{"system", "critical", "standard", "background"}[x.rand.IntN(4)]
+	x.agent.mixed = tier.All[x.rand.IntN(tier.Count)]
 	if err := x.agent.writeConfig(); err != nil {
 		return err
 	}

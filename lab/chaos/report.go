@@ -17,6 +17,9 @@ type Report struct {
 	// StalledMS is the longest time that a worker of a cgroup wanted to go on and did not, in ms.
 	StalledMS map[string]float64 `json:"stalled_ms"`
 	Observed  []observe.Report   `json:"observed"` // in calm moments, from outside; on the deterministic machine
+	// BackgroundUser is the share of the node that background had in user mode during a soak, 0 to 1.
+	BackgroundUser float64 `json:"background_user,omitempty"`
+	LostGuests     int     `json:"lost_guests,omitempty"` // that the emulator lost before this one, by a fault of its own
 	// Violations of a promise, one line each; none is what is hoped for.
 	Violations []string `json:"violations"`
 }

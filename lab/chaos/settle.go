@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"temper.dev/temper/internal/agent"
 	"temper.dev/temper/internal/host"
+	"temper.dev/temper/internal/tier"
 )
 
 // leastEjection is the first scx_exit_kind that means an error.
@@ -22,9 +24,6 @@ func (x *chaos) settle() error {
 		return err
 	}
 	x.checkNobodyIsLost()
-	for _, w := range slices.Clone(x.workers) {
-		_ = x.kill(w) // one that has just ended by itself is dead, too
-	}
 	if err := await("all workers are dead", 2*x.bound(mostDying), func() bool { x.watch(); return len(x.dying) == 0 }); err != nil {
 		return err
 	}
@@ -70,29 +69,52 @@ func (x *chaos) letGo() error {
 	return nil
 }
 
-// checkNobodyIsLost waits until each worker that is left has got on.
+// checkNobodyIsLost waits, tier by tier, until each worker that is left has got on, and kills those of the
+// tier: many never sleep for long, and keep the tiers below from running.
 func (x *chaos) checkNobodyIsLost() {
-	lost := map[*worker]uint64{}
-	for _, w := range x.workers {
-		lost[w] = x.work.rounds(w.slot)
-	}
-	_ = await("everybody gets on", x.bound(mostReturn), func() bool {
-		for w, before := range lost {
-			if w.isOver() || x.work.rounds(w.slot) != before {
-				delete(lost, w)
+	for _, t := range tier.All {
+		lost := map[*worker]uint64{}
+		for _, w := range x.workers {
+			if x.tierOf(w) == t {
+				lost[w] = x.work.rounds(w.slot)
 			}
 		}
-		return len(lost) == 0
-	})
-	for w := range lost {
-		x.violation("%v is lost: it has not got on in %v with a node to itself; %s", w, x.bound(mostReturn), describe(fmt.Sprint(w.pid())))
+		members := slices.Collect(maps.Keys(lost))
+		_ = await("everybody gets on", x.bound(mostReturn), func() bool {
+			for w, before := range lost {
+				if w.isOver() || x.work.rounds(w.slot) != before {
+					delete(lost, w)
+				}
+			}
+			return len(lost) == 0
+		})
+		for w := range lost {
+			x.violation("%v is lost: it has not got on in %v with nobody above it; %s", w, x.bound(mostReturn), describe(fmt.Sprint(w.pid())))
+		}
+		for _, w := range members {
+			_ = x.kill(w) // one that has just ended by itself is dead, too
+		}
 	}
+}
+
+func (x *chaos) tierOf(w *worker) tier.Tier {
+	switch top := strings.Split(w.cgroup, "/")[1]; top {
+	case "system.slice":
+		return tier.System
+	case "mixed":
+		return x.agent.mixed
+	case "critical":
+		return tier.Critical
+	case "background":
+		return tier.Background
+	}
+	return tier.Standard
 }
 
 // removeCgroups removes all that the attack has made, the inner ones first.
 func (x *chaos) removeCgroups() {
-	for _, tier := range []string{"/critical", "/standard", "/background", "/mixed", "/system.slice"} {
-		for _, cg := range []string{tier + "/b/c", tier + "/b", tier + "/a"} {
+	for _, top := range tops {
+		for _, cg := range []string{top + "/b/c", top + "/b", top + "/a"} {
 			// The kernel takes a moment to see that it is empty.
 			err := await(cg+" is removed", x.bound(mostReturn), func() bool { return os.Remove(root.Cgroup(cg)) == nil })
 			if err != nil {

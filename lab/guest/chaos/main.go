@@ -14,8 +14,12 @@ func main() {
 	seed := flag.Int64("seed", 1, "what is done, and when")
 	operations := flag.Int("operations", 300, "how much is done")
 	fast := flag.Bool("fast", false, "the machine's time is its host's")
+	soak := flag.Duration("soak", 0, "instead: critical work on all CPUs for so long")
 	flag.Parse()
-	print(chaos.Run(chaos.Config{Seed: *seed, Operations: *operations, Fast: *fast, OnHang: func(r chaos.Report) { print(r); os.Exit(0) }}))
+	print(chaos.Run(chaos.Config{
+		Seed: *seed, Operations: *operations, Soak: *soak, Fast: *fast,
+		OnHang: func(r chaos.Report) { print(r); os.Exit(0) },
+	}))
 }
 
 func print(r chaos.Report) {
