@@ -15,7 +15,7 @@ include packaging/install.mk
 include docs/docs.mk
 include pathfence/pathfence.mk
 
-.PHONY: demo records chaos help deps lab-deps build temper sched guest test test-unit test-guest test-timed test-lab lint clean
+.PHONY: demo records chaos soak kernels test-chaos help deps lab-deps build temper sched guest test test-unit test-guest test-timed test-lab lint clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +59,7 @@ test-guest: build ## scheduler, loader and agent in a real kernel, in an emulate
 	$(GO) test -c -tags guest -o build/guest.test ./test/guest
 	timeout 1500 bin/temper lab exec --timeout 900s --cpus 2 --console build/console.log --file /guest.test=build/guest.test -- \
 		/guest.test -test.v -test.skip '^Test(Timed|Interrupted)' || { status=$$?; cat build/console.log; exit $$status; }
+	bin/temper lab survey --kernels 6.18 --check records/kernels.json
 
 test-timed: build ## the tests of figures, on the deterministic machine
 	$(GO) test -c -tags guest -o build/guest.test ./test/guest
@@ -83,8 +84,24 @@ test-lab: build ## the lab is deterministic, and Temper keeps its bars against s
 	bin/temper bench report build/guard.json --aa $(AA_RECORDS) --check >build/guard.txt || { cat build/guard.txt; exit 1; }
 	tail -n 1 build/guard.txt
 
-chaos: build ## attack the scheduler in guests, seeds 1 to 200; takes hours
+# On the fast machine: each seed takes half a minute of a CPU, and ends differently each time. What the
+# kernels of seeds with violations said is printed after them.
+CHAOS := bin/temper lab chaos --fast --console build/chaos
+SAY = { status=$$?; cat build/chaos/*.log; exit $$status; }
+
+test-chaos: build ## attack the scheduler, 20 seeds; and 3 minutes of critical work on all CPUs
+	$(CHAOS) --seeds 20 --operations 100 || $(SAY)
+	$(CHAOS) --seeds 1 --soak 3m || $(SAY)
+
+chaos: build ## attack the scheduler in deterministic guests, seeds 1 to 200; takes hours
 	bin/temper lab chaos --seeds 200 --json build/chaos.json
+
+soak: build ## half an hour of critical work on all CPUs, beside 64 background workers
+	$(CHAOS) --seeds 1 --soak 30m --json build/soak.json || $(SAY)
+
+kernels: build ## find out on which of the archive's kernels the scheduler works; records/kernels.json
+	$(GO) test -c -tags guest -o build/guest.test ./test/guest
+	bin/temper lab survey --suite build/guest.test --json records/kernels.json
 
 lint: ## formatting and vet
 	@unformatted=$$(gofmt -l cmd internal lab pathfence test); \

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"temper.dev/temper/internal/docgen"
+	"temper.dev/temper/lab/survey"
 )
 
 var writeDocs = flag.Bool("write-docs", false, "write the generated documents instead of comparing them")
@@ -36,6 +37,10 @@ func generated(t *testing.T) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	kernels, err := survey.Read(filepath.Join(repository, "records/kernels.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	const picture, page = "docs/img/chain.svg", "docs/figures.md"
 	readme, err := docgen.Fill(readFile(t, "README.md"), "figures", docgen.Block(summary, picture, page))
 	if err != nil {
@@ -44,6 +49,7 @@ func generated(t *testing.T) map[string]string {
 	files := map[string]string{
 		"docs/reference/temper.md":        docgen.Commands(newRootCommand()),
 		"docs/reference/scx_temper.md":    loader,
+		"docs/reference/kernels.md":       docgen.Kernels(kernels),
 		"docs/reference/configuration.md": docgen.Configuration(readFile(t, "packaging/temper.yaml")),
 		"README.md":                       readme,
 	}

@@ -1,0 +1,81 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"time"
+
+	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/lab/survey"
+)
+
+// SurveyOptions say what to try on each kernel.
+type SurveyOptions struct {
+	Kernels []string // series, versions or releases
+	Suite   string   // the functional tests, a program; "": only attach
+}
+
+// How long a fast guest may take on a busy host: to attach, and for all functional tests.
+const mostAttach, mostSuite = 5 * time.Minute, 20 * time.Minute
+
+// NewestKernels are the newest of each series and suite in the archive, oldest first, from DefaultSeries on.
+// Suites build the same version with different tools, which is what decides whether its BTF is sound.
+func (c Cache) NewestKernels(ctx context.Context) (newest []string, err error) {
+	kernels, problems := c.AvailableKernels(ctx)
+	if len(problems) > 0 {
+		return nil, problems[0]
+	}
+	seen := map[[2]string]bool{}
+	for _, k := range kernels { // newest first
+		build := [2]string{k.Series, k.Suite}
+		if k.Suite == "" || seen[build] || compareVersions(k.Series, DefaultSeries) < 0 {
+			continue
+		}
+		seen[build] = true
+		newest = append(newest, k.Release)
+	}
+	slices.Reverse(newest)
+	return newest, nil
+}
+
+// Survey tries the scheduler on kernel after kernel, and hands each report to done.
+func Survey(ctx context.Context, options Options, o SurveyOptions, done func(survey.Report)) error {
+	for _, kernel := range o.Kernels {
+		options.Kernel = kernel
+		l, err := Open(ctx, options, true)
+		if err != nil {
+			return err
+		}
+		r, err := l.survey(ctx, o.Suite)
+		if err != nil {
+			return err
+		}
+		done(r)
+	}
+	return nil
+}
+
+func (l *Lab) survey(ctx context.Context, suite string) (survey.Report, error) {
+	r := survey.Report{Release: l.Kernel.Release}
+	var out bytes.Buffer
+	void := func(error) { out.Reset(); r.LostGuests++ }
+	status, err := l.Exec(ctx, ExecOptions{CPUs: 2, Argv: []string{"sh", "-c", survey.Load}, Deadline: mostAttach, Output: &out, Again: void})
+	if err != nil {
+		return r, err
+	}
+	if err := r.Loaded(status, out.String()); err != nil || r.Refused != "" || suite == "" {
+		return r, err
+	}
+	out.Reset()
+	_, err = l.Exec(ctx, ExecOptions{
+		CPUs: 2, Deadline: mostSuite, Output: &out, Again: void,
+		Argv:  []string{"/suite", "-test.v", "-test.skip", "^Test(Timed|Interrupted)"},
+		Files: map[string]string{"/suite": suite},
+	})
+	if ctx.Err() != nil {
+		return r, exit.New(exit.Interrupted, "", "interrupted")
+	}
+	r.Tested(out.String(), err)
+	return r, nil
+}
