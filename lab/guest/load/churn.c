@@ -3,6 +3,7 @@
  * churn KIND SLOT: a worker that makes trouble for a scheduler, without an end. SLOT counts its
  * rounds in the work file, so that whoever watches sees whether it gets on.
  * churn trace PID: stop a process as a debugger does, and let it go.
+ * churn hog MS: compute for so long in real time, and end.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -150,6 +151,16 @@ static void stop_and_let_go(pid_t pid)
 	check(!ptrace(PTRACE_DETACH, pid, NULL, NULL), "detach");
 }
 
+static void hog(uint64_t ms)
+{
+	struct sched_param priority = { .sched_priority = 1 };
+	uint64_t end = now_ns() + ms * 1000000;
+
+	check(!sched_setscheduler(0, SCHED_FIFO, &priority), "SCHED_FIFO");
+	while (now_ns() < end)
+		;
+}
+
 static const struct {
 	const char *name;
 	void (*round)(void);
@@ -166,7 +177,10 @@ int main(int argc, char **argv)
 		stop_and_let_go(atoi(argv[2]));
 		return 0;
 	}
-
+	if (!strcmp(argv[1], "hog")) {
+		hog(atoi(argv[2]));
+		return 0;
+	}
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		if (strcmp(argv[1], kinds[i].name))
 			continue;
