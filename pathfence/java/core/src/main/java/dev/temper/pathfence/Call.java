@@ -8,8 +8,9 @@ package dev.temper.pathfence;
  * @param timeout nanoseconds that are left until its deadline, 0 or more; 0: the class's target; above 600 s counts as
  *     600 s
  * @param depth how often its chain of calls has been in this service before, 0 or more
+ * @param shortens whether the timeout may only shorten the class's target, as that of a peer that is not trusted
  */
-public record Call(String key, long timeout, long depth) {
+public record Call(String key, long timeout, long depth, boolean shortens) {
     private static final long LONGEST = 600_000_000_000L;
 
     /**
@@ -21,6 +22,17 @@ public record Call(String key, long timeout, long depth) {
         if (timeout < 0) throw new IllegalArgumentException("timeout is " + timeout + "; it must be 0 or more");
         if (depth < 0) throw new IllegalArgumentException("depth is " + depth + "; it must be 0 or more");
         timeout = Math.min(timeout, LONGEST);
+    }
+
+    /**
+     * A request whose timeout counts as it is.
+     *
+     * @param key names its path
+     * @param timeout nanoseconds that are left
+     * @param depth how often its chain of calls has been in this service before
+     */
+    public Call(String key, long timeout, long depth) {
+        this(key, timeout, depth, false);
     }
 
     /**

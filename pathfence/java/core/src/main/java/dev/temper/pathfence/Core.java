@@ -254,6 +254,34 @@ public final class Core {
     }
 
     /**
+     * The time that a request has which says nothing of it.
+     *
+     * @param key its key
+     * @return nanoseconds: the target of the key's class
+     */
+    public long target(String key) {
+        return keys.classOf(key).target;
+    }
+
+    /**
+     * The names of all classes.
+     *
+     * @return buckets first, then the others as they came; there are ever only more
+     */
+    public List<String> classNames() {
+        return ledger.classes.stream().map(c -> c.name).toList();
+    }
+
+    /**
+     * How many classes there are, buckets included.
+     *
+     * @return at most 64
+     */
+    public int classCount() {
+        return ledger.classes.size();
+    }
+
+    /**
      * How many workers are taken.
      *
      * @return the permits that are out

@@ -37,6 +37,8 @@ public final class Fence implements AutoCloseable {
     private final Consumer<Throwable> errors;
     private final Core core;
     private final Map<Long, Waiter> waiters = new HashMap<>();
+    private final List<Consumer<String>> classListeners = new ArrayList<>();
+    private int classesTold;
     private long lastId;
     private boolean closed;
     private volatile String watchError;
@@ -46,6 +48,7 @@ public final class Fence implements AutoCloseable {
         clock = b.clock;
         errors = b.errors;
         core = new Core(b.config, clock.getAsLong());
+        classesTold = core.classCount();
         Optional<Watch> watch = Optional.ofNullable(b.watch).map(file -> new Watch(file, this::reload, told -> {
             watchError = told.orElse(null);
             guarded(() -> b.reloaded.accept(told));
@@ -153,10 +156,18 @@ public final class Fence implements AutoCloseable {
         lock.lock();
         try {
             for (Decision d : action.on(core, clock.getAsLong())) sort(d, calls);
+            if (core.classCount() > classesTold) tellClasses(calls);
         } finally {
             lock.unlock();
         }
         Delivery.deliver(calls);
+    }
+
+    private void tellClasses(List<Runnable> calls) {
+        List<String> names = core.classNames();
+        for (String name : names.subList(classesTold, names.size()))
+            for (Consumer<String> to : classListeners) calls.add(() -> guarded(() -> to.accept(name)));
+        classesTold = names.size();
     }
 
     private void sort(Decision d, List<Runnable> calls) {
@@ -204,11 +215,15 @@ public final class Fence implements AutoCloseable {
             late[0] = closed;
             if (closed) return List.of();
             waiters.put(ticket[0], new Waiter(granted, refused));
-            long deadline = call.timeout() == 0 ? 0 : now + call.timeout();
-            return c.arrive(now, new Arrival(ticket[0], call.key(), deadline, call.depth(), 0));
+            return c.arrive(now, new Arrival(ticket[0], call.key(), deadline(c, now, call), call.depth(), 0));
         });
         if (late[0]) Delivery.deliver(List.of(() -> guarded(() -> refused.accept("closed"))));
         return ticket[0];
+    }
+
+    private static long deadline(Core c, long now, Call call) {
+        if (call.timeout() == 0) return 0;
+        return now + (call.shortens() ? Math.min(call.timeout(), c.target(call.key())) : call.timeout());
     }
 
     /**
@@ -353,6 +368,33 @@ public final class Fence implements AutoCloseable {
      */
     public List<ClassState> states() {
         return reading(Core::states);
+    }
+
+    /**
+     * Asks to be told of classes, for metrics: of each that there is, now, and of each that is added, once.
+     *
+     * @param added gets the name; it must not block
+     */
+    public void onClass(Consumer<String> added) {
+        List<String> known = new ArrayList<>();
+        lock.lock();
+        try {
+            known.addAll(core.classNames().subList(0, classesTold));
+            classListeners.add(added);
+        } finally {
+            lock.unlock();
+        }
+        known.forEach(added);
+    }
+
+    /**
+     * What metrics show of one class.
+     *
+     * @param name the class
+     * @return nothing where there is none, or only a bucket that was never used
+     */
+    public Optional<ClassState> state(String name) {
+        return states().stream().filter(s -> s.name().equals(name)).findFirst();
     }
 
     /**

@@ -178,9 +178,10 @@ public record PathContext(String path, long timeout, String visits) {
      * What a fence is asked for.
      *
      * @param service the name of this service in visits; empty: re-entry is not seen
+     * @param trusted whether the peer may ask for more time than the class's target
      * @return the call
      */
-    public Call call(String service) {
-        return new Call(path, timeout, service.isEmpty() ? 0 : depth(service));
+    public Call call(String service, boolean trusted) {
+        return new Call(path, timeout, service.isEmpty() ? 0 : depth(service), !trusted);
     }
 }

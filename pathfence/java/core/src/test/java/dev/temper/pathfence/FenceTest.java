@@ -255,8 +255,28 @@ class FenceTest {
     }
 
     @Test
+    void whoIsNotTrustedMayOnlyShortenTheTarget() throws Exception {
+        Permit held = fence.acquire(Call.of("a"));
+        List<String> reasons = new ArrayList<>();
+        fence.submit(new Call("a", 500 * MS, 0, true), NEVER_GRANTED, reasons::add);
+        fence.submit(new Call("a", 40 * MS, 0, true), NEVER_GRANTED, reasons::add);
+        fence.submit(new Call("a", 500 * MS, 0, false), p -> p.release(Outcome.OK), NEVER_REFUSED);
+        now.set(40 * MS);
+        fence.tick();
+        assertEquals(List.of("expired"), reasons);
+        now.set(250 * MS); // the default target
+        fence.tick();
+        assertEquals(List.of("expired", "expired"), reasons);
+        held.release(Outcome.OK);
+        assertEquals(0, fence.inFlight());
+    }
+
+    @Test
     void edgesAreLearnedBelowARequest() throws Exception {
         Fence wide = fence(4, 1024);
+        List<String> classes = new ArrayList<>();
+        wide.onClass(classes::add);
+        assertEquals(List.of("~u0", "~u1", "~u2", "~u3", "~u4", "~u5", "~u6", "~u7", "a"), classes);
         PathContext came = new PathContext("home", 0, "front*1");
         assertEquals(PathContext.NONE, Serving.calls("store"));
         for (int i = 0; i < 8; i++) {
@@ -269,6 +289,8 @@ class FenceTest {
         assertTrue(Serving.here().isEmpty());
         Permit p = wide.acquire(Call.of("home"));
         assertEquals("~1", p.className());
+        assertEquals("~1", classes.get(classes.size() - 1));
+        assertEquals(10, classes.size());
         Serving serving = new Serving(p, came, "", System.nanoTime());
         AtomicReference<Serving> elsewhere = new AtomicReference<>();
         CompletableFuture.runAsync(serving.wrap(() -> elsewhere.set(Serving.here().orElseThrow()))).join();

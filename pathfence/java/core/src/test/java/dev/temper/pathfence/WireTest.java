@@ -90,6 +90,7 @@ class WireTest {
         assertEquals(new PathContext("", 240 * MS, ""), FULL.untrusted());
         assertEquals(100 * MS, FULL.atMost(100 * MS).timeout());
         assertEquals(FULL, FULL.atMost(300 * MS).atMost(0));
-        assertEquals(new Call("home.read", 240 * MS, 2), FULL.call("shared"));
+        assertEquals(new Call("home.read", 240 * MS, 2, false), FULL.call("shared", true));
+        assertEquals(new Call("home.read", 240 * MS, 0, true), FULL.call("", false));
     }
 }
