@@ -104,7 +104,8 @@ class Shop {
 
     @GetMapping("/asyncTimesOut")
     DeferredResult<String> asyncTimesOut() {
-        return new DeferredResult<>(1L);
+        // Not at once: in Jetty 12.1 a time-out that comes while the handler still returns is lost, without any filter, too.
+        return new DeferredResult<>(500L);
     }
 
     @GetMapping("/pending")
