@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Install what the path plane's C++ part needs, on Debian and Ubuntu. When nothing is missing this takes a blink.
+# Install what the path plane's C++ and Java parts need, on Debian and Ubuntu. When nothing is missing this takes a blink.
 set -euo pipefail
 
 missing=()
-for p in g++ cmake make libthrift-dev libboost-dev libevent-dev; do
+for p in g++ cmake make libthrift-dev libboost-dev libevent-dev maven openjdk-17-jdk-headless; do
 	[ "$(dpkg-query -W -f '${Status}' "$p" 2>/dev/null)" = "install ok installed" ] || missing+=("$p")
 done
 [ ${#missing[@]} != 0 ] || exit 0

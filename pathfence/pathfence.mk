@@ -1,7 +1,9 @@
 # The path plane: PathFence. Included from the top-level Makefile.
-.PHONY: pathfence-deps pathfence-build pathfence-test pathfence-sanitize pathfence-vectors pathfence-simulation
+.PHONY: pathfence-deps pathfence-build pathfence-test pathfence-java-build pathfence-java-test pathfence-sanitize pathfence-vectors pathfence-simulation
 
 PATHFENCE_CPP := cd pathfence/cpp && cmake
+# Maven runs for a minute at most: time that a better compiler takes does not come back.
+PATHFENCE_MVN := cd pathfence/java && MAVEN_OPTS='-XX:TieredStopAtLevel=1 -XX:+UseSerialGC' mvn --batch-mode --no-transfer-progress
 
 pathfence-deps: ## install what the path plane needs (root)
 	@pathfence/deps.sh
@@ -10,8 +12,15 @@ pathfence-build: ## the path plane's C++ library and its tests, in build/pathfen
 	$(PATHFENCE_CPP) --preset release >/dev/null
 	$(PATHFENCE_CPP) --build --preset release
 
-pathfence-test: pathfence-build ## the C++ tests: vectors, leaks, wire, Thrift servers and clients
+pathfence-test: pathfence-build pathfence-java-test ## the tests in C++ and Java: vectors, leaks, wire, servers and clients
 	cd pathfence/cpp && ctest --preset release
+
+pathfence-java-build: ## the path plane's Java artifacts, into ~/.m2
+	$(PATHFENCE_MVN) --quiet install -DskipTests
+
+pathfence-java-test: ## the Java tests, and the example against what they made
+	$(PATHFENCE_MVN) install
+	cd pathfence/examples/java && MAVEN_OPTS='-XX:TieredStopAtLevel=1 -XX:+UseSerialGC' mvn --batch-mode --no-transfer-progress --quiet package
 
 # All C++ tests run under both, with fewer operations; but ThreadSanitizer without Thrift: the distribution's library is not
 # instrumented, and hand-overs through it are reported; whether each is the library's has not been proven.

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+package dev.temper.pathfence;
+
+import java.util.List;
+
+/**
+ * The decisions of the specification: events in, decisions out. It has no clock, no thread and no lock;
+ * {@link Fence} is the engine that a service uses. Times are nanoseconds, 0 or more, of a clock that the caller reads;
+ * one that steps back stands still.
+ */
+public final class Core {
+    private static final long LONGEST_HOLD = 600_000_000_000L;
+
+    private final Ledger ledger;
+    private final Lending lending;
+    private final Keys keys;
+    private final Pump pump;
+    private final Control control;
+    private long windowStart;
+    private long order;
+
+    /**
+     * Starts with a configuration.
+     *
+     * @param config the configuration; defaults are filled in
+     * @param now the time
+     * @throws ConfigException where the configuration is not valid
+     */
+    public Core(Config config, long now) {
+        ledger = new Ledger(config.checked(), now);
+        lending = new Lending(ledger);
+        keys = new Keys(ledger, lending);
+        pump = new Pump(ledger, lending);
+        control = new Control(ledger, lending);
+        windowStart = now;
+        configure();
+    }
+
+    /** Puts the configuration in force; the classes of an earlier one stay, without keys. */
+    private void configure() {
+        keys.clearConfigured();
+        for (ClassConfig k : ledger.config.classes()) {
+            PathClass known = ledger.named(k.name());
+            PathClass c = known == null ? ledger.add(k) : known;
+            c.weight = k.weight();
+            c.target = k.target();
+            for (String key : k.keys()) keys.configure(key, c);
+        }
+        for (PathClass c : ledger.classes)
+            c.limit = c.unknown ? ledger.unknownLimit() : Math.min(c.limit, ledger.config.workers());
+        lending.shareOut();
+    }
+
+    /**
+     * A request comes.
+     *
+     * @param now the time
+     * @param in what is known of it
+     * @return what was decided
+     */
+    public List<Decision> arrive(long now, Arrival in) {
+        advance(now);
+        if (ledger.waiting.containsKey(in.id()) || ledger.running.containsKey(in.id())) return ledger.take();
+        Request parent = ledger.running.get(in.parent());
+        if (parent != null) inherit(in.id(), parent);
+        else admit(in);
+        return ledger.take();
+    }
+
+    private void admit(Arrival in) {
+        PathClass c = keys.classOf(in.key());
+        Request r = new Request(in.id(), in.key(), c);
+        r.order = ++order;
+        r.arrived = ledger.now;
+        r.deadline = in.deadline() != 0 ? in.deadline() : ledger.now + c.target;
+        r.depth = Math.max(in.depth(), 0);
+        ledger.waiting.put(r.id, r);
+        lending.arrived(c);
+        if (r.depth > Pump.MAX_DEPTH) {
+            ledger.shed(r, "depth");
+            return;
+        }
+        if (r.depth > 0) pump.enqueueNested(r);
+        else pump.enqueue(c, r);
+        lending.noteDemand(c);
+        pump.pump();
+    }
+
+    /** Runs a part of a request on that request's permit. */
+    private void inherit(long id, Request parent) {
+        Request root = parent.root == null ? parent : parent.root;
+        root.sharers++;
+        Request r = new Request(id, root.key, root.of);
+        r.root = root;
+        ledger.running.put(id, r);
+        ledger.granted(r, false, "inherited");
+    }
+
+    /**
+     * A request ends, or one that waits is withdrawn.
+     *
+     * @param now the time
+     * @param id the request; one that is not known is ignored
+     * @param outcome how it ended
+     * @return what was decided
+     */
+    public List<Decision> done(long now, long id, Outcome outcome) {
+        advance(now);
+        Request waited = ledger.waiting.remove(id);
+        if (waited != null) {
+            pump.unqueue(waited);
+            pump.pump();
+            return ledger.take();
+        }
+        Request r = ledger.running.get(id);
+        if (r == null || r.done) return ledger.take();
+        Request owner = r;
+        if (r.root != null) {
+            owner = r.root;
+            ledger.running.remove(id);
+        } else {
+            r.done = true;
+            r.outcome = outcome;
+        }
+        if (--owner.sharers == 0) {
+            ledger.running.remove(owner.id);
+            release(owner);
+            pump.pump();
+        }
+        return ledger.take();
+    }
+
+    private void release(Request r) {
+        PathClass c = r.of;
+        c.touch(ledger.now);
+        c.inFlight--;
+        ledger.inFlight--;
+        c.lastTurn = ledger.now;
+        finished(c, r);
+        if (r.outcome == Outcome.OK) keys.completed(r.key);
+    }
+
+    private void finished(PathClass c, Request r) {
+        if (r.outcome == Outcome.CANCEL) return;
+        c.window.done++;
+        if (r.outcome == Outcome.FAIL) {
+            c.failed++;
+            return;
+        }
+        if (ledger.now <= r.deadline) c.window.good++;
+        else c.missed++;
+        c.learnHold(Math.min(ledger.now - r.granted, LONGEST_HOLD));
+    }
+
+    /**
+     * A request in flight uses a downstream edge.
+     *
+     * @param now the time
+     * @param id the request, or a part of one
+     * @param edge the edge's name; one that is not valid is ignored
+     * @return what was decided
+     */
+    public List<Decision> edge(long now, long id, String edge) {
+        advance(now);
+        Request r = ledger.running.get(id);
+        if (r != null && Names.valid(edge)) keys.edge(r.root == null ? r : r.root, edge);
+        return ledger.take();
+    }
+
+    /**
+     * Time passes. Due every quarter of a window.
+     *
+     * @param now the time
+     * @return what was decided
+     */
+    public List<Decision> tick(long now) {
+        advance(now);
+        if (!ledger.config.off()) pump.sweep();
+        pump.pump();
+        return ledger.take();
+    }
+
+    /**
+     * Puts another configuration in force, under load.
+     *
+     * @param now the time
+     * @param wanted the configuration; defaults are filled in
+     * @return what was decided, and whether the configuration was refused
+     */
+    public Reload reload(long now, Config wanted) {
+        advance(now);
+        Config config;
+        try {
+            config = wanted.checked();
+        } catch (ConfigException e) {
+            return new Reload(ledger.take(), e.getMessage());
+        }
+        long known = ledger.classes.size() - ledger.buckets;
+        long added = config.classes().stream().filter(k -> ledger.named(k.name()) == null).count();
+        if (known + added > Config.MAX_CLASSES)
+            return new Reload(
+                    ledger.take(),
+                    known + " classes are known and " + added + " are new; at most " + Config.MAX_CLASSES + " fit");
+        control.emptySamples();
+        for (PathClass c : ledger.classes) if (c.limit == ledger.config.workers()) c.limit = config.workers();
+        ledger.config = config;
+        configure();
+        pump.pump();
+        return new Reload(ledger.take(), null);
+    }
+
+    /**
+     * What came of a reload.
+     *
+     * @param decisions what was decided
+     * @param refused why the configuration is not in force, or null if it is
+     */
+    public record Reload(List<Decision> decisions, String refused) {}
+
+    /**
+     * Switches the fence off or on. Off, the service has its plain pool back.
+     *
+     * @param now the time
+     * @param off whether it is to be off
+     * @return what was decided
+     */
+    public List<Decision> off(long now, boolean off) {
+        advance(now);
+        ledger.config = ledger.config.withOff(off);
+        control.emptySamples();
+        pump.pump();
+        return ledger.take();
+    }
+
+    /** Brings the clock forward, and closes a window that is over. A clock that goes back stands still. */
+    private void advance(long now) {
+        ledger.now = Math.max(ledger.now, now);
+        long length = ledger.now - windowStart;
+        if (length < ledger.config.window()) return;
+        control.closeWindow(length);
+        windowStart = ledger.now;
+    }
+
+    /**
+     * What metrics show.
+     *
+     * @return the classes in their order, buckets that were never used left out
+     */
+    public List<ClassState> states() {
+        return ledger.classes.stream()
+                .filter(c -> !c.unknown || c.granted + c.shed > 0 || !c.queue.isEmpty())
+                .map(PathClass::state)
+                .toList();
+    }
+
+    /**
+     * The time that a request has which says nothing of it.
+     *
+     * @param key its key
+     * @return nanoseconds: the target of the key's class
+     */
+    public long target(String key) {
+        return keys.classOf(key).target;
+    }
+
+    /**
+     * The names of all classes.
+     *
+     * @return buckets first, then the others as they came; there are ever only more
+     */
+    public List<String> classNames() {
+        return ledger.classes.stream().map(c -> c.name).toList();
+    }
+
+    /**
+     * How many classes there are, buckets included.
+     *
+     * @return at most 64
+     */
+    public int classCount() {
+        return ledger.classes.size();
+    }
+
+    /**
+     * How many workers are taken.
+     *
+     * @return the permits that are out
+     */
+    public long inFlight() {
+        return ledger.inFlight;
+    }
+
+    /**
+     * How many requests wait.
+     *
+     * @return those in all queues
+     */
+    public long waiting() {
+        return ledger.waiting.size();
+    }
+
+    /**
+     * The configuration in force.
+     *
+     * @return it, with its defaults
+     */
+    public Config config() {
+        return ledger.config;
+    }
+}

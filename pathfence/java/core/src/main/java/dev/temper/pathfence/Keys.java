@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+package dev.temper.pathfence;
+
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Set;
+
+/** From a key to a class. The specification's "Classes". */
+final class Keys {
+    private static final int MAX_KEYS = 256; // that are learned, and as many that are being learned
+    private static final int MAX_EDGES = 8;
+    private static final long LEARN_AFTER = 8;
+    private static final long CANDIDATE_LIFE = 1_000_000_000;
+
+    private final Ledger ledger;
+    private final Lending lending;
+    private final Map<String, PathClass> configured = new HashMap<>();
+    private final Map<String, Candidate> learned = new HashMap<>();
+    private final Candidate[] candidates = new Candidate[MAX_KEYS];
+    private final Map<Set<String>, PathClass> footprints = new HashMap<>();
+
+    Keys(Ledger ledger, Lending lending) {
+        this.ledger = ledger;
+        this.lending = lending;
+    }
+
+    /** Forgets which keys the configuration lists. */
+    void clearConfigured() {
+        configured.clear();
+    }
+
+    void configure(String key, PathClass c) {
+        configured.put(key, c);
+    }
+
+    PathClass classOf(String key) {
+        if (!Names.valid(key)) return ledger.classes.get(0);
+        PathClass c = configured.get(key);
+        if (c != null) return c;
+        Candidate k = learned.get(key);
+        if (k != null) return k.of;
+        return ledger.classes.get((int) Long.remainderUnsigned(fnv1a(key), ledger.buckets));
+    }
+
+    /** The request uses a downstream edge. */
+    void edge(Request r, String edge) {
+        Candidate k = candidateFor(r.key);
+        if (k == null || k.edges.size() >= MAX_EDGES || !k.edges.add(edge)) return;
+        k.quiet = 0;
+        if (k.of == null) return;
+        PathClass larger = adopt(k.edges);
+        // Where no class is left for the larger set, the key stays where it is.
+        if (larger == null) k.edges.remove(edge);
+        else k.of = larger;
+    }
+
+    /** Counts a completion of a key that has no class yet. */
+    void completed(String key) {
+        Candidate k = candidateFor(key);
+        if (k == null || k.of != null) return;
+        k.touched = ledger.now;
+        if (++k.quiet < LEARN_AFTER || learned.size() >= MAX_KEYS) return;
+        k.of = adopt(k.edges);
+        if (k.of == null) return;
+        learned.put(key, k);
+        candidates[slot(key)] = null;
+    }
+
+    /** The entry in which the edges of a key are collected, or null where the key has none. */
+    private Candidate candidateFor(String key) {
+        if (!Names.valid(key) || configured.containsKey(key)) return null;
+        Candidate k = learned.get(key);
+        if (k != null) return k;
+        int slot = slot(key);
+        k = candidates[slot];
+        if (k == null || (!k.key.equals(key) && ledger.now - k.touched >= CANDIDATE_LIFE))
+            candidates[slot] = k = new Candidate(key, ledger.now);
+        return k.key.equals(key) ? k : null;
+    }
+
+    /** The class for these edges, made if there is none; null where no more fit. */
+    private PathClass adopt(Set<String> edges) {
+        PathClass c = footprints.get(edges);
+        if (c != null) return c;
+        int others = ledger.classes.size() - ledger.buckets;
+        if (others == Config.MAX_CLASSES) return null;
+        c = ledger.add(new ClassConfig(
+                "~" + others, java.util.List.of(), Lending.DEFAULT_WEIGHT, ledger.config.target(), 0, 0));
+        footprints.put(Set.copyOf(edges), c);
+        lending.shareOut();
+        return c;
+    }
+
+    private static int slot(String key) {
+        return (int) Long.remainderUnsigned(fnv1a(key) >>> 8, MAX_KEYS);
+    }
+
+    /** The 64-bit hash of a valid key, whose characters are its bytes. */
+    private static long fnv1a(String key) {
+        long h = 0xcbf29ce484222325L;
+        for (int i = 0; i < key.length(); i++) h = (h ^ key.charAt(i)) * 1099511628211L;
+        return h;
+    }
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+package dev.temper.pathfence;
+
+/** Reserves, and what of them is lent. The specification's "Reserve", "Lending", "Stall", "Panic". */
+final class Lending {
+    static final long DEFAULT_WEIGHT = 100;
+
+    private static final long MS = 1_000_000;
+    private static final long ACTIVE_FOR = 60_000 * MS;
+    private static final long BAR_FIRST = 1000 * MS;
+    private static final long BAR_LONGEST = 8000 * MS;
+    private static final long BAR_MEMORY = 16_000 * MS;
+
+    private final Ledger ledger;
+
+    Lending(Ledger ledger) {
+        this.ledger = ledger;
+    }
+
+    void arrived(PathClass c) {
+        boolean woke = ledger.now - c.seen >= ACTIVE_FOR;
+        c.seen = ledger.now;
+        c.window.arrivals++;
+        if (woke) shareOut();
+    }
+
+    private boolean active(PathClass c) {
+        return c.inFlight > 0 || ledger.now - c.seen < ACTIVE_FOR;
+    }
+
+    /** Divides the workers among the active classes, by weight. All buckets together count as one class. */
+    void shareOut() {
+        long sum = 0;
+        boolean bucket = false;
+        for (PathClass c : ledger.classes) {
+            if (!active(c)) continue;
+            if (c.unknown) bucket = true;
+            else sum += c.weight;
+        }
+        if (bucket) sum += DEFAULT_WEIGHT;
+        for (PathClass c : ledger.classes) {
+            if (c.unknown) c.reserve = 1;
+            else if (sum > 0) c.reserve = Math.max(1, ledger.config.workers() * c.weight / sum);
+        }
+    }
+
+    boolean withinReserve(PathClass c) {
+        if (c.inFlight >= c.reserve) return false;
+        if (!c.unknown) return true;
+        long held = 0;
+        for (int i = 0; i < ledger.buckets; i++) held += ledger.classes.get(i).inFlight;
+        return held < ledger.unknownLimit();
+    }
+
+    /** Remembers how much was wanted at once, after an arrival in class c. */
+    void noteDemand(PathClass c) {
+        c.usual.note(c.demand());
+        long sum = 0;
+        for (PathClass o : ledger.classes) sum += Math.min(o.demand(), o.entitled());
+        for (PathClass o : ledger.classes)
+            if (o != c) o.others.note(Math.min(sum - Math.min(o.demand(), o.entitled()), ledger.config.workers()));
+    }
+
+    boolean mayBorrow(PathClass c, long free) {
+        if (ledger.config.without().lend() || ledger.now < c.barUntil || stalled(c)) return false;
+        long keep = 0;
+        long held = 0;
+        long level = 0;
+        long turn = 0;
+        boolean alone = true;
+        for (PathClass o : ledger.classes) {
+            if (o == c) continue;
+            alone = alone && !active(o);
+            long entitled = o.entitled();
+            keep += Math.min(o.demand(), entitled);
+            held += Math.min(o.inFlight, entitled);
+            level += o.level;
+            turn += o.turn;
+        }
+        if (alone) return true;
+        if (!ledger.config.without().protect()) keep = Math.max(keep, (c.others.value() + 500) / 1000);
+        // What c gives back while the others' requests would wait for as long as they take anyhow.
+        long back = turn > 0 ? c.turnNow * level / (1000 * turn) : 0;
+        return free > Math.max(1, keep - held - back);
+    }
+
+    private boolean stalled(PathClass c) {
+        if (ledger.config.without().panic() || c.inFlight == 0) return false;
+        long usual = c.target;
+        if (c.turn > 0) usual = 8 * c.level * ledger.config.window() / c.turn;
+        else if (c.hold > 0) usual = 8 * c.hold;
+        return ledger.now - c.lastTurn >= Math.max(ledger.config.stall(), usual / c.inFlight);
+    }
+
+    /**
+     * Whether a stalled class has to wait; its limit goes down, too, since what has queued would otherwise go to its
+     * downstream all at once when that answers again.
+     */
+    boolean halted(PathClass c) {
+        if (!stalled(c)) return false;
+        if (c.stalledAt != c.lastTurn && !c.unknown && !ledger.config.without().learn()) {
+            c.stalledAt = c.lastTurn;
+            long to = 2 * c.usual.value() + 4;
+            if (c.alarmed) to = Math.max(to * 5 / 8, c.limit * 7 / 8);
+            c.alarmed = true;
+            ledger.setLimit(c, Math.min(c.limit, to), "stall");
+        }
+        return ledger.now - c.lastPush < c.target / 4;
+    }
+
+    /** Bars the class that went furthest beyond its reserve while another's reserve is unmet. */
+    void panicRule() {
+        if (ledger.config.without().panic() || ledger.classes.stream().noneMatch(this::unmet)) return;
+        PathClass culprit = null;
+        for (PathClass c : ledger.classes)
+            if (c.inFlight > c.reserve
+                    && (culprit == null || c.inFlight - c.reserve > culprit.inFlight - culprit.reserve)) culprit = c;
+        if (culprit == null || ledger.now < culprit.barUntil) return;
+        boolean again = culprit.barFor > 0 && ledger.now - culprit.barUntil < BAR_MEMORY;
+        culprit.barFor = again ? Math.min(2 * culprit.barFor, BAR_LONGEST) : BAR_FIRST;
+        culprit.barUntil = ledger.now + culprit.barFor;
+        ledger.stopped(culprit, "panic");
+    }
+
+    private boolean unmet(PathClass c) {
+        return !c.queue.isEmpty()
+                && c.inFlight < c.cap()
+                && withinReserve(c)
+                && ledger.now - c.queue.peekFirst().arrived >= ledger.config.panic();
+    }
+}

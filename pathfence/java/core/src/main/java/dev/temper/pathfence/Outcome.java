@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+package dev.temper.pathfence;
+
+/** How a request ended. */
+public enum Outcome {
+    /** It was answered, in time or not: the deadline tells. */
+    OK,
+    /** The downstream refused, failed or timed out: nothing was achieved. */
+    FAIL,
+    /** The client went away, which says nothing of the downstream. */
+    CANCEL
+}

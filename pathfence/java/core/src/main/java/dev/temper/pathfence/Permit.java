@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+package dev.temper.pathfence;
+
+/**
+ * The right to hold a worker. It is given back once: by {@link #release}, or by {@link #close} as a failure, so that no
+ * exception can lose it or count as a success:
+ *
+ * <pre>{@code
+ * try (Permit permit = fence.acquire(call)) {
+ *     serve();
+ *     permit.release(Outcome.OK);
+ * }
+ * }</pre>
+ *
+ * Whatever comes after the first of these does nothing. Any thread may use a permit.
+ */
+public final class Permit implements AutoCloseable {
+    private final Fence fence;
+    private final long id;
+    private final String className;
+    private boolean released; // the fence's lock guards it
+
+    Permit(Fence fence, long id, String className) {
+        this.fence = fence;
+        this.id = id;
+        this.className = className;
+    }
+
+    /**
+     * Gives the worker back.
+     *
+     * @param outcome how the request ended
+     */
+    public void release(Outcome outcome) {
+        fence.with((core, now) -> {
+            if (released) return java.util.List.of();
+            released = true;
+            return core.done(now, id, outcome);
+        });
+    }
+
+    /** Gives the worker back as a failure, if it is not given back yet. */
+    @Override
+    public void close() {
+        release(Outcome.FAIL);
+    }
+
+    /**
+     * The request uses a downstream edge: how classes are learned. After the end of the request it does nothing.
+     *
+     * @param name the edge; one that is not a valid name is ignored
+     */
+    public void edge(String name) {
+        fence.with((core, now) -> core.edge(now, id, name));
+    }
+
+    /**
+     * A permit for a part of this request on the same pool. The worker counts as free when the last is given back; what
+     * counts is this one's outcome.
+     *
+     * @return the part's permit
+     * @throws IllegalStateException after this permit was given back: the part would need a worker of its own
+     */
+    public Permit share() {
+        return fence.share(this);
+    }
+
+    boolean released() {
+        return released;
+    }
+
+    long id() {
+        return id;
+    }
+
+    /**
+     * The class of the request.
+     *
+     * @return its name
+     */
+    public String className() {
+        return className;
+    }
+
+    @Override
+    public String toString() {
+        return "permit " + id + " of class " + className;
+    }
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+package dev.temper.pathfence;
+
+/** What the core knows of a request. */
+final class Request {
+    final long id;
+    final String key;
+    final PathClass of;
+    /** Its place in the order of all arrivals. */
+    long order;
+
+    long arrived;
+    long deadline;
+    long granted;
+    long depth;
+    /** Requests that run on this one's permit, itself included. */
+    long sharers = 1;
+    /** Itself has ended, sharers have not. */
+    boolean done;
+    /** The request whose permit this one shares, or null. */
+    Request root;
+
+    Outcome outcome = Outcome.OK;
+
+    Request(long id, String key, PathClass of) {
+        this.id = id;
+        this.key = key;
+        this.of = of;
+    }
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+package dev.temper.pathfence;
+
+/** What one class did since the window began. */
+final class Window {
+    long touched;
+    /** In flight times time. */
+    long area;
+    /** The time with a queue that is not empty. */
+    long queued;
+    /** The part of it with the limit in force met. */
+    long limited;
+
+    long arrivals;
+    long done;
+    long good;
+
+    Window(long touched) {
+        this.touched = touched;
+    }
+}

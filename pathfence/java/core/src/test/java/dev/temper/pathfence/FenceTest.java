@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+package dev.temper.pathfence;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assertions.fail;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** The engine: permits, parking, blocking, reload, switching off. The test sets the time. */
+@Timeout(120) // a deadlock ends as a failure
+class FenceTest {
+    private static final long MS = 1_000_000;
+    private static final Consumer<Permit> NEVER_GRANTED = p -> fail("granted");
+    private static final Consumer<String> NEVER_REFUSED = reason -> fail("refused: " + reason);
+
+    private final AtomicLong now = new AtomicLong();
+    private final List<Throwable> errors = new ArrayList<>();
+    private final Fence fence = fence(1, 1024);
+
+    private Fence fence(long workers, long queueMax) {
+        Config c = Config.builder(workers).queueMax(queueMax).add(ClassConfig.of("a", "a")).build();
+        return Fence.builder(c).clock(now::get).withoutTicker().errors(errors::add).build();
+    }
+
+    @AfterEach
+    void nothingWentWrongUnseen() {
+        assertEquals(List.of(), errors);
+    }
+
+    private ClassState a() {
+        return fence.states().get(0);
+    }
+
+    private static void awaitWaiting(Fence fence, long count) {
+        while (fence.waiting() != count) Thread.onSpinWait();
+    }
+
+    @Test
+    void aPermitComesBackOnce() throws Exception {
+        try (Permit p = fence.acquire(Call.of("a"))) {
+            assertEquals(1, fence.inFlight());
+            p.release(Outcome.OK);
+        }
+        Permit p = fence.acquire(Call.of("a"));
+        p.release(Outcome.CANCEL);
+        Permit next = fence.acquire(Call.of("a"));
+        p.release(Outcome.OK);
+        p.close();
+        assertEquals(1, fence.inFlight(), "the second release of a permit took another's worker");
+        next.release(Outcome.OK);
+        assertEquals(0, fence.inFlight());
+        assertEquals(0, a().failed());
+    }
+
+    @Test
+    void whatThrowsCountsAsFailed() throws Exception {
+        assertThrows(IllegalStateException.class, () -> {
+            try (Permit p = fence.acquire(Call.of("a"))) {
+                throw new IllegalStateException("a handler that fails");
+            }
+        });
+        assertThrows(IllegalStateException.class, () -> fence.call(Call.of("a"), () -> {
+            throw new IllegalStateException("another");
+        }));
+        assertEquals(2, a().failed());
+        assertEquals("served", fence.call(Call.of("a"), () -> "served"));
+        assertEquals(2, a().failed());
+        assertEquals(0, fence.inFlight());
+    }
+
+    @Test
+    void partsShareAWorker() throws Exception {
+        Permit root = fence.acquire(Call.of("a"));
+        Permit part = root.share();
+        Permit ofPart = part.share();
+        root.release(Outcome.OK);
+        part.release(Outcome.FAIL);
+        assertEquals(1, fence.inFlight());
+        ofPart.release(Outcome.OK);
+        assertEquals(0, fence.inFlight());
+        assertEquals(0, a().failed(), "what counts is the root's outcome");
+        assertThrows(IllegalStateException.class, root::share);
+        assertEquals(0, fence.waiting());
+    }
+
+    @Test
+    void whoWaitsIsParkedServedCancelledOrRefused() throws Exception {
+        Permit first = fence.acquire(Call.of("a"));
+        AtomicReference<Permit> second = new AtomicReference<>();
+        AtomicReference<String> reason = new AtomicReference<>();
+        fence.submit(Call.of("a"), second::set, NEVER_REFUSED);
+        long gone = fence.submit(Call.of("a"), NEVER_GRANTED, NEVER_REFUSED);
+        fence.submit(new Call("a", 40 * MS, 0), NEVER_GRANTED, reason::set);
+        assertEquals(3, fence.waiting());
+        assertTrue(fence.cancel(gone));
+        assertFalse(fence.cancel(gone));
+        now.set(41 * MS);
+        fence.tick();
+        assertEquals("expired", reason.get());
+        assertEquals(1, fence.waiting());
+        assertNull(second.get());
+        first.release(Outcome.OK);
+        assertEquals("a", second.get().className());
+    }
+
+    @Test
+    void acquireBlocksUntilAWorkerIsFree() throws Exception {
+        Permit first = fence.acquire(Call.of("a"));
+        FutureTask<Permit> second = new FutureTask<>(() -> fence.acquire(Call.of("a")));
+        new Thread(second).start();
+        awaitWaiting(fence, 1);
+        first.release(Outcome.OK);
+        assertEquals("a", second.get().className());
+
+        FutureTask<Permit> third = new FutureTask<>(() -> fence.acquire(new Call("a", 10 * MS, 0)));
+        new Thread(third).start();
+        awaitWaiting(fence, 1);
+        now.set(20 * MS);
+        fence.tick();
+        ExecutionException e = assertThrows(ExecutionException.class, third::get);
+        assertEquals("pf-shed: expired", e.getCause().getMessage());
+        assertEquals("expired", ((ShedException) e.getCause()).reason());
+    }
+
+    @Test
+    void whoIsInterruptedWhileWaitingLeavesNothingBehind() throws Exception {
+        for (int i = 0; i < 500; i++) {
+            Permit held = fence.acquire(Call.of("a"));
+            FutureTask<Boolean> waiter = new FutureTask<>(() -> {
+                try {
+                    fence.acquire(Call.of("a")).release(Outcome.OK);
+                    return true;
+                } catch (InterruptedException e) {
+                    return false;
+                }
+            });
+            Thread t = new Thread(waiter);
+            t.start();
+            awaitWaiting(fence, 1);
+            // The two race: whoever loses, the worker is free afterwards.
+            if (i % 2 == 0) t.interrupt();
+            held.release(Outcome.OK);
+            if (i % 2 == 1) t.interrupt();
+            waiter.get();
+            t.join();
+            assertEquals(0, fence.inFlight(), "round " + i);
+            assertEquals(0, fence.waiting(), "round " + i);
+        }
+    }
+
+    @Test
+    void aClosedFenceRefusesWhoWaitsAndWhoComes() throws Exception {
+        Permit held = fence.acquire(Call.of("a"));
+        List<String> reasons = new ArrayList<>();
+        fence.submit(Call.of("a"), NEVER_GRANTED, reasons::add);
+        fence.close();
+        assertEquals(List.of("closed"), reasons);
+        fence.submit(Call.of("a"), NEVER_GRANTED, reasons::add);
+        assertEquals(List.of("closed", "closed"), reasons);
+        held.release(Outcome.OK);
+        assertEquals(0, fence.inFlight());
+    }
+
+    @Test
+    void aLongQueueOfRequestsThatEndAtOnceMakesNoDeepStack() throws Exception {
+        Fence long_ = fence(1, 200_000);
+        Permit first = long_.acquire(Call.of("a"));
+        AtomicInteger served = new AtomicInteger();
+        for (int i = 0; i < 100_000; i++)
+            long_.submit(
+                    Call.of("a"),
+                    p -> {
+                        served.incrementAndGet();
+                        p.release(Outcome.OK);
+                    },
+                    NEVER_REFUSED);
+        first.release(Outcome.OK);
+        assertEquals(100_000, served.get());
+        assertEquals(0, long_.inFlight());
+    }
+
+    @Test
+    void aCallbackThatThrowsGivesItsPermitBack() {
+        fence.submit(
+                Call.of("a"),
+                p -> {
+                    throw new IllegalStateException("a callback that fails");
+                },
+                NEVER_REFUSED);
+        assertEquals(0, fence.inFlight());
+        assertEquals(1, a().failed());
+        assertEquals("a callback that fails", errors.remove(0).getMessage());
+    }
+
+    /** Another thread gets through while a callback runs, so it runs outside of the lock; and it may use the fence. */
+    @Test
+    void callbacksMayUseTheFence() {
+        AtomicReference<Permit> later = new AtomicReference<>();
+        fence.submit(
+                Call.of("a"),
+                p -> {
+                    assertEquals(1, CompletableFuture.supplyAsync(fence::inFlight).join());
+                    fence.submit(Call.of("a"), later::set, NEVER_REFUSED);
+                    fence.tick();
+                    fence.off(true);
+                    fence.off(false);
+                    fence.reload(fence.config());
+                    assertTrue(fence.cancel(fence.submit(Call.of("a"), NEVER_GRANTED, NEVER_REFUSED)));
+                    assertThrows(IllegalStateException.class, () -> fence.acquire(Call.of("a")));
+                    p.release(Outcome.OK);
+                },
+                NEVER_REFUSED);
+        assertEquals(1, fence.inFlight());
+        later.get().release(Outcome.OK);
+    }
+
+    @Test
+    void reloadAndOff() throws Exception {
+        Permit first = fence.acquire(Call.of("a"));
+        AtomicReference<Permit> second = new AtomicReference<>();
+        fence.submit(Call.of("a"), second::set, NEVER_REFUSED);
+        assertThrows(ConfigException.class, () -> fence.reload(Config.builder(0).build()));
+        Config.Builder many = Config.builder(2);
+        for (int i = 0; i < 32; i++) many.add(ClassConfig.of("c" + i));
+        assertThrows(ConfigException.class, () -> fence.reload(many.build()));
+        assertNull(second.get());
+        fence.reload(Config.builder(2).add(ClassConfig.of("a", "a")).build());
+        assertEquals(2, fence.inFlight());
+        List<String> reasons = new ArrayList<>();
+        fence.off(true);
+        fence.submit(new Call("a", MS, 0), NEVER_GRANTED, reasons::add);
+        now.set(500 * MS);
+        fence.tick();
+        assertEquals(List.of(), reasons, "off, nothing is shed");
+        assertEquals(1, fence.waiting());
+        fence.off(false);
+        assertEquals(List.of("expired"), reasons);
+        first.release(Outcome.OK);
+        second.get().release(Outcome.OK);
+    }
+
+    @Test
+    void whoIsNotTrustedMayOnlyShortenTheTarget() throws Exception {
+        Permit held = fence.acquire(Call.of("a"));
+        List<String> reasons = new ArrayList<>();
+        fence.submit(new Call("a", 500 * MS, 0, true), NEVER_GRANTED, reasons::add);
+        fence.submit(new Call("a", 40 * MS, 0, true), NEVER_GRANTED, reasons::add);
+        fence.submit(new Call("a", 500 * MS, 0, false), p -> p.release(Outcome.OK), NEVER_REFUSED);
+        now.set(40 * MS);
+        fence.tick();
+        assertEquals(List.of("expired"), reasons);
+        now.set(250 * MS); // the default target
+        fence.tick();
+        assertEquals(List.of("expired", "expired"), reasons);
+        held.release(Outcome.OK);
+        assertEquals(0, fence.inFlight());
+    }
+
+    @Test
+    void edgesAreLearnedBelowARequest() throws Exception {
+        Fence wide = fence(4, 1024);
+        List<String> classes = new ArrayList<>();
+        wide.onClass(classes::add);
+        assertEquals(List.of("~u0", "~u1", "~u2", "~u3", "~u4", "~u5", "~u6", "~u7", "a"), classes);
+        PathContext came = new PathContext("home", 0, "front*1");
+        assertEquals(PathContext.NONE, Serving.calls("store"));
+        for (int i = 0; i < 8; i++) {
+            Permit p = wide.acquire(Call.of("home"));
+            try (Serving.Scope s = new Serving(p, came, "shop", System.nanoTime()).enter()) {
+                assertEquals(new PathContext("home", 0, "front*1;shop*1"), Serving.calls("store"));
+            }
+            p.release(Outcome.OK);
+        }
+        assertTrue(Serving.here().isEmpty());
+        Permit p = wide.acquire(Call.of("home"));
+        assertEquals("~1", p.className());
+        assertEquals("~1", classes.get(classes.size() - 1));
+        assertEquals(10, classes.size());
+        Serving serving = new Serving(p, came, "", System.nanoTime());
+        AtomicReference<Serving> elsewhere = new AtomicReference<>();
+        CompletableFuture.runAsync(serving.wrap(() -> elsewhere.set(Serving.here().orElseThrow()))).join();
+        assertEquals(serving, elsewhere.get());
+    }
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+package dev.temper.pathfence.grpc;
+
+import dev.temper.pathfence.Call;
+import dev.temper.pathfence.Fence;
+import dev.temper.pathfence.Outcome;
+import dev.temper.pathfence.PathContext;
+import dev.temper.pathfence.Permit;
+import dev.temper.pathfence.Serving;
+import io.grpc.Context;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Executor;
+import java.util.concurrent.locks.ReentrantLock;
+
+/** The executor of one call: holds the call's tasks back until the fence has decided. */
+final class FencedCall implements Executor {
+    private static final ThreadLocal<FencedCall> HERE = new ThreadLocal<>();
+
+    private final Executor workers;
+    private final Executor refusals;
+    private final PathContext context;
+    private final String service;
+    private final long since = System.nanoTime();
+    private final ReentrantLock lock = new ReentrantLock();
+    private final List<Runnable> held = new ArrayList<>();
+    private Executor decided; // null: not yet
+    private volatile Permit permit;
+    private volatile Serving serving;
+    private volatile String refused;
+    private volatile boolean claimed;
+    private volatile Outcome outcome = Outcome.OK;
+
+    FencedCall(Executor workers, Executor refusals, PathContext context, String service) {
+        this.workers = workers;
+        this.refusals = refusals;
+        this.context = context;
+        this.service = service;
+    }
+
+    /** The call whose task this thread runs, or null. */
+    static FencedCall here() {
+        return HERE.get();
+    }
+
+    void submit(Fence fence, Call call, Context of) {
+        long ticket = fence.submit(call, p -> granted(p, of), this::refused);
+        // The client went away, or its time is over: nobody waits any more.
+        of.addListener(
+                cancelled -> {
+                    if (fence.cancel(ticket)) refused("expired");
+                },
+                Runnable::run);
+    }
+
+    private void granted(Permit p, Context of) {
+        if (of.isCancelled()) {
+            p.release(Outcome.CANCEL);
+            refused("expired");
+            return;
+        }
+        permit = p;
+        serving = new Serving(p, context, service, since);
+        decide(workers);
+    }
+
+    private void refused(String reason) {
+        refused = reason;
+        decide(refusals);
+    }
+
+    private void decide(Executor by) {
+        List<Runnable> tasks;
+        lock.lock();
+        try {
+            decided = by;
+            tasks = List.copyOf(held);
+            held.clear();
+        } finally {
+            lock.unlock();
+        }
+        for (Runnable t : tasks) by.execute(() -> run(t));
+    }
+
+    @Override
+    public void execute(Runnable task) {
+        Executor by;
+        lock.lock();
+        try {
+            by = decided;
+            if (by == null) held.add(task);
+        } finally {
+            lock.unlock();
+        }
+        if (by != null) by.execute(() -> run(task));
+    }
+
+    private void run(Runnable task) {
+        HERE.set(this);
+        try {
+            if (serving == null) task.run();
+            else serving.wrap(task).run();
+        } finally {
+            HERE.remove();
+            // The first task starts the call: where another interceptor ended it, nobody else gives the permit back.
+            if (!claimed) release(Outcome.CANCEL);
+        }
+    }
+
+    String refused() {
+        return refused;
+    }
+
+    /** From now on the call's listener gives the permit back. */
+    void claim() {
+        claimed = true;
+    }
+
+    void ends(Outcome how) {
+        outcome = how;
+    }
+
+    Outcome outcome() {
+        return outcome;
+    }
+
+    void release(Outcome how) {
+        if (permit != null) permit.release(how);
+    }
+}

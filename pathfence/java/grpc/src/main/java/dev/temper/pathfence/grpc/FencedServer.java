@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+package dev.temper.pathfence.grpc;
+
+import dev.temper.pathfence.Fence;
+import dev.temper.pathfence.Names;
+import dev.temper.pathfence.Outcome;
+import dev.temper.pathfence.PathContext;
+import io.grpc.Context;
+import io.grpc.Deadline;
+import io.grpc.ForwardingServerCall.SimpleForwardingServerCall;
+import io.grpc.ForwardingServerCallListener.SimpleForwardingServerCallListener;
+import io.grpc.Metadata;
+import io.grpc.ServerBuilder;
+import io.grpc.ServerCall;
+import io.grpc.ServerCallExecutorSupplier;
+import io.grpc.ServerCallHandler;
+import io.grpc.ServerInterceptor;
+import io.grpc.Status;
+import java.util.Map;
+import java.util.concurrent.Executor;
+import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * The fence before a gRPC server's workers: a call waits without a thread, and what is refused is answered by a thread of
+ * its own.
+ *
+ * <pre>{@code
+ * new FencedServer(fence, workers, "posts", true, Map.of()).install(builder);
+ * }</pre>
+ */
+public final class FencedServer {
+    private static final int LONGEST_NAME = 64;
+    private static final Metadata.Key<String> SHED = key("x-pf-shed");
+    private static final Metadata.Key<String> PUSHBACK = key("grpc-retry-pushback-ms");
+
+    private final Fence fence;
+    private final Executor workers;
+    private final Executor refusals = Executors.newSingleThreadExecutor(task -> {
+        Thread t = new Thread(task, "pathfence-refusals");
+        t.setDaemon(true);
+        return t;
+    });
+    private final String service;
+    private final boolean trusted;
+    private final Map<String, String> keys;
+
+    /**
+     * Puts the fence before workers.
+     *
+     * @param fence decides; it must stay open as long as the server
+     * @param workers at least as many threads as the fence has workers
+     * @param service this service's name in visits; empty: re-entry is not seen
+     * @param trusted whether peers may choose keys and depths
+     * @param keys from a method's full name to its key; without an entry the name is the key, its last 64 characters
+     */
+    public FencedServer(Fence fence, Executor workers, String service, boolean trusted, Map<String, String> keys) {
+        this.fence = fence;
+        this.workers = workers;
+        this.service = service;
+        this.trusted = trusted;
+        this.keys = Map.copyOf(keys);
+    }
+
+    static Metadata.Key<String> key(String name) {
+        return Metadata.Key.of(name, Metadata.ASCII_STRING_MARSHALLER);
+    }
+
+    /**
+     * Sets a server's call executor, and adds an interceptor. Install it after other interceptors, so that what is
+     * refused does not reach them.
+     *
+     * @param builder the server's
+     */
+    public void install(ServerBuilder<?> builder) {
+        builder.callExecutor(new ServerCallExecutorSupplier() {
+            @Override
+            public <Q, R> Executor getExecutor(ServerCall<Q, R> call, Metadata headers) {
+                return admit(call, headers);
+            }
+        });
+        builder.intercept(new ServerInterceptor() {
+            @Override
+            public <Q, R> ServerCall.Listener<Q> interceptCall(
+                    ServerCall<Q, R> call, Metadata headers, ServerCallHandler<Q, R> next) {
+                return intercept(call, headers, next);
+            }
+        });
+    }
+
+    private <Q, R> Executor admit(ServerCall<Q, R> call, Metadata headers) {
+        PathContext said = PathContext.readHttp(name -> header(headers, name));
+        PathContext context = (trusted ? said : said.untrusted()).atMost(left());
+        if (context.path().isEmpty()) context = context.withPath(keyOf(call.getMethodDescriptor().getFullMethodName()));
+        FencedCall c = new FencedCall(workers, refusals, context, service);
+        c.submit(fence, context.call(service, trusted), Context.current());
+        return c;
+    }
+
+    private static String header(Metadata headers, String name) {
+        Iterable<String> all = headers.getAll(key(name));
+        if (all == null) return null;
+        return name.equals("baggage") ? String.join(",", all) : all.iterator().next(); // the first of several counts
+    }
+
+    /** What grpc-timeout leaves; 0: it says nothing. */
+    private static long left() {
+        Deadline d = Context.current().getDeadline();
+        return d == null ? 0 : Math.max(1, d.timeRemaining(TimeUnit.NANOSECONDS));
+    }
+
+    private String keyOf(String method) {
+        String key = keys.getOrDefault(method, method);
+        if (key.length() > LONGEST_NAME) key = key.substring(key.length() - LONGEST_NAME);
+        return Names.valid(key) ? key : "";
+    }
+
+    private static <Q, R> ServerCall.Listener<Q> intercept(
+            ServerCall<Q, R> call, Metadata headers, ServerCallHandler<Q, R> next) {
+        FencedCall c = FencedCall.here();
+        if (c == null) return next.startCall(call, headers); // another transport's executor: not fenced
+        if (c.refused() != null) {
+            Metadata trailers = new Metadata();
+            trailers.put(SHED, c.refused());
+            trailers.put(PUSHBACK, "-1");
+            call.close(Status.RESOURCE_EXHAUSTED.withDescription("pf-shed: " + c.refused()), trailers);
+            return new ServerCall.Listener<>() {};
+        }
+        c.claim();
+        try {
+            return new Ends<>(next.startCall(new Judged<>(call, c), headers), c);
+        } catch (RuntimeException | Error e) {
+            c.release(Outcome.FAIL);
+            throw e;
+        }
+    }
+
+    /** Notes how the call ended. */
+    private static final class Judged<Q, R> extends SimpleForwardingServerCall<Q, R> {
+        private final FencedCall of;
+
+        Judged(ServerCall<Q, R> call, FencedCall of) {
+            super(call);
+            this.of = of;
+        }
+
+        @Override
+        public void close(Status status, Metadata trailers) {
+            of.ends(outcome(status.getCode()));
+            super.close(status, trailers);
+        }
+
+        private static Outcome outcome(Status.Code code) {
+            return switch (code) {
+                case UNKNOWN, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, ABORTED, INTERNAL, UNAVAILABLE, DATA_LOSS ->
+                    Outcome.FAIL;
+                case CANCELLED -> Outcome.CANCEL;
+                default -> Outcome.OK;
+            };
+        }
+    }
+
+    /** Gives the permit back at the end: gRPC calls one of the two, once. */
+    private static final class Ends<Q> extends SimpleForwardingServerCallListener<Q> {
+        private final FencedCall of;
+
+        Ends(ServerCall.Listener<Q> listener, FencedCall of) {
+            super(listener);
+            this.of = of;
+        }
+
+        @Override
+        public void onMessage(Q message) {
+            orFail(() -> super.onMessage(message));
+        }
+
+        @Override
+        public void onHalfClose() {
+            orFail(super::onHalfClose);
+        }
+
+        /** What a handler throws ends the call without close(). */
+        private void orFail(Runnable handler) {
+            try {
+                handler.run();
+            } catch (RuntimeException | Error e) {
+                of.release(Outcome.FAIL);
+                throw e;
+            }
+        }
+
+        @Override
+        public void onComplete() {
+            try {
+                super.onComplete();
+            } finally {
+                of.release(of.outcome());
+            }
+        }
+
+        @Override
+        public void onCancel() {
+            try {
+                super.onCancel();
+            } finally {
+                of.release(Outcome.CANCEL);
+            }
+        }
+    }
+}

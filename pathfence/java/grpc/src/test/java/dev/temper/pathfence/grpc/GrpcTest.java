@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+package dev.temper.pathfence.grpc;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.temper.pathfence.Call;
+import dev.temper.pathfence.ClassConfig;
+import dev.temper.pathfence.ClassState;
+import dev.temper.pathfence.Config;
+import dev.temper.pathfence.Fence;
+import dev.temper.pathfence.Outcome;
+import dev.temper.pathfence.PathContext;
+import dev.temper.pathfence.Permit;
+import dev.temper.pathfence.Serving;
+import io.grpc.CallOptions;
+import io.grpc.Channel;
+import io.grpc.ClientInterceptors;
+import io.grpc.Context;
+import io.grpc.Deadline;
+import io.grpc.ManagedChannel;
+import io.grpc.Metadata;
+import io.grpc.MethodDescriptor;
+import io.grpc.Server;
+import io.grpc.ServerServiceDefinition;
+import io.grpc.Status;
+import io.grpc.StatusRuntimeException;
+import io.grpc.netty.shaded.io.grpc.netty.NettyChannelBuilder;
+import io.grpc.netty.shaded.io.grpc.netty.NettyServerBuilder;
+import io.grpc.stub.ClientCalls;
+import io.grpc.stub.MetadataUtils;
+import io.grpc.stub.ServerCalls;
+import io.grpc.stub.StreamObserver;
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** A real netty server over loopback; what is awaited is a state, never a time. */
+@Timeout(120)
+class GrpcTest {
+    private static final int WORKERS = 4;
+
+    private final Fence fence = Fence.of(Config.builder(WORKERS)
+            .target(60_000_000_000L)
+            .add(ClassConfig.of("slow", "posts/slow"))
+            .add(ClassConfig.of("fast", "posts/fast", "read"))
+            .build());
+    private final ExecutorService workers = Executors.newFixedThreadPool(WORKERS);
+    private final CountDownLatch open = new CountDownLatch(1);
+    private Server server;
+    private ManagedChannel channel;
+
+    private enum Text implements MethodDescriptor.Marshaller<String> {
+        UTF8;
+
+        @Override
+        public InputStream stream(String value) {
+            return new ByteArrayInputStream(value.getBytes(StandardCharsets.UTF_8));
+        }
+
+        @Override
+        public String parse(InputStream stream) {
+            try {
+                return new String(stream.readAllBytes(), StandardCharsets.UTF_8);
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        }
+    }
+
+    private static MethodDescriptor<String, String> method(String name) {
+        return MethodDescriptor.<String, String>newBuilder()
+                .setType(MethodDescriptor.MethodType.UNARY)
+                .setFullMethodName("posts/" + name)
+                .setRequestMarshaller(Text.UTF8)
+                .setResponseMarshaller(Text.UTF8)
+                .build();
+    }
+
+    private void start(boolean trusted) throws Exception {
+        ServerServiceDefinition.Builder service = ServerServiceDefinition.builder("posts");
+        for (String name : List.of("slow", "fast", "fails", "onward"))
+            service.addMethod(method(name), ServerCalls.asyncUnaryCall((in, out) -> serve(name, out)));
+        NettyServerBuilder b =
+                NettyServerBuilder.forAddress(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+        b.addService(service.build());
+        new FencedServer(fence, workers, "posts", trusted, Map.of()).install(b);
+        server = b.build().start();
+        channel = NettyChannelBuilder.forAddress("127.0.0.1", server.getPort()).usePlaintext().build();
+    }
+
+    private void serve(String name, StreamObserver<String> out) {
+        String answer = name;
+        if (name.equals("fails")) throw new IllegalStateException("a handler that fails");
+        if (name.equals("slow")) await();
+        if (name.equals("onward")) {
+            PathContext onward = Serving.calls("store");
+            answer = onward.path() + " " + onward.visits() + " " + (onward.timeout() > 0);
+        }
+        out.onNext(answer);
+        out.onCompleted();
+    }
+
+    private void await() {
+        try {
+            open.await();
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    @AfterEach
+    void stop() throws Exception {
+        open.countDown();
+        channel.shutdownNow().awaitTermination(60, TimeUnit.SECONDS);
+        server.shutdownNow().awaitTermination();
+        while (fence.inFlight() + fence.waiting() != 0) Thread.onSpinWait();
+        workers.shutdown();
+        fence.close();
+    }
+
+    private static String call(Channel to, String name, CallOptions options) {
+        return ClientCalls.blockingUnaryCall(to, method(name), options, "");
+    }
+
+    private Future<String> later(String name) {
+        return ClientCalls.futureUnaryCall(channel.newCall(method(name), CallOptions.DEFAULT), "");
+    }
+
+    private Channel with(String... headers) {
+        Metadata m = new Metadata();
+        for (int i = 0; i < headers.length; i += 2) m.put(FencedServer.key(headers[i]), headers[i + 1]);
+        return ClientInterceptors.intercept(channel, MetadataUtils.newAttachHeadersInterceptor(m));
+    }
+
+    private void awaitAll(long count) {
+        while (fence.inFlight() + fence.waiting() != count) Thread.onSpinWait();
+    }
+
+    private long failed() {
+        return fence.states().stream().mapToLong(ClassState::failed).sum();
+    }
+
+    @Test
+    void aSlowPathDoesNotTakeTheWorkersOfTheFastOne() throws Exception {
+        start(true);
+        List<Future<String>> slow = new ArrayList<>();
+        for (int i = 0; i < 20; i++) slow.add(later("slow"));
+        awaitAll(20);
+        assertTrue(fence.inFlight() < WORKERS, fence.inFlight() + " in flight");
+        for (int i = 0; i < 20; i++) assertEquals("fast", call(channel, "fast", CallOptions.DEFAULT));
+        open.countDown();
+        for (Future<String> s : slow) assertEquals("slow", s.get());
+        awaitAll(0);
+        assertEquals(20, fence.state("slow").orElseThrow().granted());
+        assertEquals(20, fence.state("fast").orElseThrow().granted());
+    }
+
+    @Test
+    void aRefusalSaysThatARetryHelpsNobody() throws Exception {
+        start(true);
+        StatusRuntimeException e = assertThrows(
+                StatusRuntimeException.class, () -> call(with("x-pf-visits", "posts*9"), "fast", CallOptions.DEFAULT));
+        assertEquals(Status.Code.RESOURCE_EXHAUSTED, e.getStatus().getCode());
+        assertEquals("depth", e.getTrailers().get(FencedServer.key("x-pf-shed")));
+        assertEquals("-1", e.getTrailers().get(FencedServer.key("grpc-retry-pushback-ms")));
+    }
+
+    @Test
+    void clientsThatLeaveAndHandlersThatFailLeakNothing() throws Exception {
+        start(true);
+        fence.reload(Config.builder(1).target(60_000_000_000L).build());
+        Future<String> held = later("slow");
+        awaitAll(1);
+        Future<String> gone = later("fast");
+        awaitAll(2);
+        gone.cancel(true);
+        awaitAll(1); // it is withdrawn while it waits
+        // grpc-timeout is the request's deadline here, too.
+        StatusRuntimeException e = assertThrows(
+                StatusRuntimeException.class,
+                () -> call(channel, "fast", CallOptions.DEFAULT.withDeadlineAfter(50, TimeUnit.MILLISECONDS)));
+        assertTrue(List.of(Status.Code.DEADLINE_EXCEEDED, Status.Code.RESOURCE_EXHAUSTED)
+                .contains(e.getStatus().getCode()));
+        awaitAll(1);
+        open.countDown();
+        assertEquals("slow", held.get());
+        assertThrows(ExecutionException.class, later("fails")::get);
+        awaitAll(0);
+        assertEquals(1, failed());
+        assertEquals("fast", call(channel, "fast", CallOptions.DEFAULT));
+    }
+
+    @Test
+    void aClientSendsOnAndItsEdgesAreLearned() throws Exception {
+        start(true);
+        Channel fenced = ClientInterceptors.intercept(channel, new FencedClient("posts"));
+        try (Fence before = Fence.of(Config.builder(4).build())) {
+            for (int i = 0; i < 8; i++) {
+                Permit p = before.acquire(Call.of("home"));
+                PathContext came = new PathContext("read", 50_000_000_000L, "front*1");
+                try (Serving.Scope s = new Serving(p, came, "home", System.nanoTime()).enter()) {
+                    assertEquals("read front*1;home*1;posts*1 true", call(fenced, "onward", CallOptions.DEFAULT));
+                }
+                p.release(Outcome.OK);
+            }
+            Permit p = before.acquire(Call.of("home"));
+            assertEquals("~0", p.className());
+            p.release(Outcome.OK);
+        }
+        awaitAll(0);
+        assertEquals(8, fence.state("fast").orElseThrow().granted(), "the key went on");
+        assertEquals("posts/onward posts*1 false", call(fenced, "onward", CallOptions.DEFAULT));
+    }
+
+    /** The caller's own deadline counts where it is shorter, and the request's where that is. */
+    @Test
+    void deadlinesTravelAsGrpcsOwn() throws Exception {
+        start(true);
+        Channel fenced = ClientInterceptors.intercept(channel, new FencedClient("posts"));
+        Deadline far = Deadline.after(500, TimeUnit.SECONDS);
+        String answer = Context.current().call(() -> call(fenced, "onward", CallOptions.DEFAULT.withDeadline(far)));
+        assertEquals("posts/onward posts*1 true", answer);
+    }
+
+    @Test
+    void peersThatAreNotTrustedChooseNoKey() throws Exception {
+        start(false);
+        assertEquals("fast", call(with("x-pf-path", "posts/slow", "x-pf-visits", "posts*9"), "fast", CallOptions.DEFAULT));
+        awaitAll(0);
+        assertEquals(1, fence.state("fast").orElseThrow().granted());
+    }
+}

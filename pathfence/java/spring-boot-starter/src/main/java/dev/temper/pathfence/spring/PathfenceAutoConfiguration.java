@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+package dev.temper.pathfence.spring;
+
+import dev.temper.pathfence.Fence;
+import io.micrometer.core.instrument.binder.MeterBinder;
+import jakarta.servlet.DispatcherType;
+import jakarta.servlet.Servlet;
+import java.util.EnumSet;
+import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.boot.actuate.endpoint.annotation.Endpoint;
+import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
+import org.springframework.boot.context.properties.EnableConfigurationProperties;
+import org.springframework.boot.restclient.RestClientCustomizer;
+import org.springframework.boot.web.servlet.FilterRegistrationBean;
+import org.springframework.boot.webclient.WebClientCustomizer;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.core.Ordered;
+import org.springframework.core.env.Environment;
+import org.springframework.web.servlet.mvc.method.annotation.RequestMappingHandlerMapping;
+
+/** Puts a fence before the server's workers, unless {@code pathfence.enabled} is false. */
+@AutoConfiguration
+@ConditionalOnProperty(name = "pathfence.enabled", matchIfMissing = true)
+@EnableConfigurationProperties(PathfenceProperties.class)
+public class PathfenceAutoConfiguration {
+    private static final int SERVER_THREADS = 200; // what Tomcat and Jetty have if nobody says
+
+    /** For the container. */
+    public PathfenceAutoConfiguration() {}
+
+    /**
+     * The fence.
+     *
+     * @param properties what is set
+     * @param environment says how many threads the server has
+     * @return the fence
+     */
+    @Bean(destroyMethod = "close")
+    @ConditionalOnMissingBean
+    public Fence pathfence(PathfenceProperties properties, Environment environment) {
+        // Fewer than there are threads: some must be left to take requests in and to refuse them.
+        int threads = Math.min(threads(environment, "tomcat"), threads(environment, "jetty"));
+        Fence.Builder b = Fence.builder(properties.config(Math.max(1, threads * 3L / 4)));
+        if (properties.config() != null) b.watch(properties.config(), PathfenceAutoConfiguration::tell);
+        return b.build();
+    }
+
+    private static int threads(Environment environment, String server) {
+        return environment.getProperty("server." + server + ".threads.max", Integer.class, SERVER_THREADS);
+    }
+
+    private static void tell(java.util.Optional<String> error) {
+        System.Logger log = System.getLogger(PathfenceAutoConfiguration.class.getName());
+        error.ifPresentOrElse(
+                e -> log.log(System.Logger.Level.ERROR, "the configuration stays as it was: " + e),
+                () -> log.log(System.Logger.Level.INFO, "the configuration's file is in force"));
+    }
+
+    /** Servlets. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnWebApplication(type = ConditionalOnWebApplication.Type.SERVLET)
+    @ConditionalOnClass({Servlet.class, FilterRegistrationBean.class})
+    static class Servlets {
+        @Bean
+        @ConditionalOnMissingBean
+        @ConditionalOnClass(name = "org.springframework.web.servlet.mvc.method.annotation.RequestMappingHandlerMapping")
+        RequestKeys pathfenceKeys(
+                PathfenceProperties properties, ObjectProvider<RequestMappingHandlerMapping> mappings) {
+            return new RouteKeys(properties.routes(), new MappingKeys(mappings));
+        }
+
+        @Bean
+        FilterRegistrationBean<FenceFilter> pathfenceFilter(
+                Fence fence, PathfenceProperties properties, ObjectProvider<RequestKeys> keys) {
+            RequestKeys all = keys.getIfAvailable(() -> new RouteKeys(properties.routes(), request -> ""));
+            FilterRegistrationBean<FenceFilter> bean = new FilterRegistrationBean<>(
+                    new FenceFilter(fence, all, properties.service(), properties.trusted(), properties.exempt()));
+            bean.setDispatcherTypes(EnumSet.of(DispatcherType.REQUEST, DispatcherType.ASYNC));
+            bean.setAsyncSupported(true);
+            bean.setOrder(Ordered.HIGHEST_PRECEDENCE);
+            return bean;
+        }
+    }
+
+    /** RestClient. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnClass(RestClientCustomizer.class)
+    static class RestClients {
+        @Bean
+        RestClientCustomizer pathfenceRestClient(PathfenceProperties p) {
+            return b -> b.requestInterceptor(new RestClientFence(new Edges(p.edges()), p.propagate()));
+        }
+    }
+
+    /** WebClient. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnClass(WebClientCustomizer.class)
+    static class WebClients {
+        @Bean
+        WebClientCustomizer pathfenceWebClient(PathfenceProperties p) {
+            return b -> b.filter(new WebClientFence(new Edges(p.edges()), p.propagate()));
+        }
+    }
+
+    /** Micrometer. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnClass(MeterBinder.class)
+    static class Metrics {
+        @Bean
+        MeterBinder pathfenceMetrics(Fence fence) {
+            return new FenceMetrics(fence);
+        }
+    }
+
+    /** Actuator. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnClass(Endpoint.class)
+    static class Actuator {
+        @Bean
+        @ConditionalOnMissingBean
+        FenceEndpoint pathfenceEndpoint(Fence fence) {
+            return new FenceEndpoint(fence);
+        }
+    }
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+package dev.temper.pathfence.spring;
+
+import dev.temper.pathfence.ClassConfig;
+import dev.temper.pathfence.Config;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.springframework.boot.context.properties.ConfigurationProperties;
+import org.springframework.boot.context.properties.bind.DefaultValue;
+
+/**
+ * What {@code pathfence.*} sets. Zero and null mean the default; {@link Config} has bounds and meanings.
+ *
+ * @param config a JSON file with the configuration, watched and reloaded; then workers to classes are not read from here
+ * @param workers permits; the default is three quarters of the server's threads
+ * @param window what is measured is measured over such a time
+ * @param target deadline of requests that carry none
+ * @param grace nothing is shed as late before
+ * @param queueMax the longest queue of a class
+ * @param unknownBuckets classes for keys that are not known
+ * @param classes the classes that have a name
+ * @param off whether the fence starts switched off
+ * @param service this service's name in what travels with a request; empty: re-entry is not seen
+ * @param trusted whether peers may choose keys and depths
+ * @param routes from a path pattern, as in {@code /orders/**}, to a key; the first that matches counts
+ * @param exempt path patterns that are not fenced
+ * @param edges from a downstream's host and port, or host, to the name of its edge; default is host and port
+ * @param propagate whether clients send on what travels with a request
+ */
+@ConfigurationProperties("pathfence")
+public record PathfenceProperties(
+        Path config,
+        long workers,
+        Duration window,
+        Duration target,
+        Duration grace,
+        long queueMax,
+        long unknownBuckets,
+        List<PathClass> classes,
+        boolean off,
+        @DefaultValue("") String service,
+        boolean trusted,
+        Map<String, String> routes,
+        @DefaultValue("/actuator/**") List<String> exempt,
+        Map<String, String> edges,
+        @DefaultValue("true") boolean propagate) {
+
+    /** Fills in empty lists. */
+    public PathfenceProperties {
+        classes = classes == null ? List.of() : List.copyOf(classes);
+        routes = routes == null ? Map.of() : new LinkedHashMap<>(routes);
+        edges = edges == null ? Map.of() : Map.copyOf(edges);
+    }
+
+    /**
+     * A class that has a name.
+     *
+     * @param name its name
+     * @param keys the paths that belong to it
+     * @param weight its share of the workers among all active classes
+     * @param target deadline of requests that carry none
+     * @param limit where the limit starts
+     * @param hold what a request usually keeps its worker for
+     */
+    public record PathClass(
+            String name, List<String> keys, long weight, Duration target, long limit, Duration hold) {
+        private ClassConfig config() {
+            return new ClassConfig(name, keys == null ? List.of() : keys, weight, nanos(target), limit, nanos(hold));
+        }
+    }
+
+    private static long nanos(Duration d) {
+        return d == null ? 0 : d.toNanos();
+    }
+
+    /**
+     * The configuration that a fence starts with.
+     *
+     * @param defaultWorkers the workers, where nobody says how many
+     * @return the file's, or what the properties say
+     */
+    public Config config(long defaultWorkers) {
+        if (config != null) return Config.load(config);
+        Config.Builder b = Config.builder(workers == 0 ? defaultWorkers : workers)
+                .window(nanos(window))
+                .target(nanos(target))
+                .grace(nanos(grace))
+                .queueMax(queueMax)
+                .unknownBuckets(unknownBuckets)
+                .off(off);
+        for (PathClass k : classes) b.add(k.config());
+        return b.build().checked();
+    }
+}

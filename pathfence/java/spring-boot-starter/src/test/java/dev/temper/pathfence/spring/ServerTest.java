@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+package dev.temper.pathfence.spring;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.temper.pathfence.ClassState;
+import dev.temper.pathfence.Fence;
+import io.micrometer.core.instrument.MeterRegistry;
+import java.io.OutputStream;
+import java.net.Socket;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.boot.SpringApplication;
+import org.springframework.boot.jetty.servlet.JettyServletWebServerFactory;
+import org.springframework.boot.tomcat.servlet.TomcatServletWebServerFactory;
+import org.springframework.boot.web.server.servlet.ServletWebServerFactory;
+import org.springframework.boot.web.server.servlet.context.ServletWebServerApplicationContext;
+import org.springframework.context.ConfigurableApplicationContext;
+
+/** The starter in a real Tomcat and a real Jetty, over real HTTP. What is awaited is a state or a latch, never a time. */
+@Timeout(180)
+class ServerTest {
+    private static final Map<String, Class<? extends ServletWebServerFactory>> SERVERS =
+            Map.of("tomcat", TomcatServletWebServerFactory.class, "jetty", JettyServletWebServerFactory.class);
+
+    private static final Map<String, Integer> STATUS = Map.of(
+            "/throws", 500, "/async", 200, "/asyncThrows", 500, "/asyncTimesOut", 503, "/none", 404, "/missing/7", 404);
+
+    private final HttpClient client = HttpClient.newHttpClient();
+    private ConfigurableApplicationContext context;
+    private Fence fence;
+    private Shop shop;
+
+    private void start(String server, String... more) {
+        Map<String, Object> properties = new LinkedHashMap<>(Map.of(
+                "server.port", "0",
+                "test.server", SERVERS.get(server).getName(),
+                "server.tomcat.threads.max", "8",
+                "server.tomcat.threads.min-spare", "1",
+                "server.jetty.threads.max", "14",
+                "pathfence.workers", "4",
+                "pathfence.target", "60s",
+                "management.endpoints.web.exposure.include", "pathfence,metrics",
+                "logging.level.root", "ERROR"));
+        for (String m : more) properties.put(m.substring(0, m.indexOf('=')), m.substring(m.indexOf('=') + 1));
+        List<String> arguments = new ArrayList<>();
+        properties.forEach((name, value) -> arguments.add("--" + name + "=" + value));
+        context = SpringApplication.run(Shop.class, arguments.toArray(String[]::new));
+        fence = context.getBean(Fence.class);
+        shop = context.getBean(Shop.class);
+    }
+
+    @AfterEach
+    void stop() {
+        if (shop != null) shop.slow.open();
+        if (context != null) context.close();
+    }
+
+    private URI uri(String path) {
+        int port = ((ServletWebServerApplicationContext) context).getWebServer().getPort();
+        return URI.create("http://127.0.0.1:" + port + path);
+    }
+
+    private CompletableFuture<HttpResponse<String>> get(String path, String... headers) {
+        HttpRequest.Builder b = HttpRequest.newBuilder(uri(path));
+        for (int i = 0; i < headers.length; i += 2) b.header(headers[i], headers[i + 1]);
+        return client.sendAsync(b.build(), HttpResponse.BodyHandlers.ofString());
+    }
+
+    private HttpResponse<String> post(String path, String json) throws Exception {
+        HttpRequest r = HttpRequest.newBuilder(uri(path))
+                .header("content-type", "application/json")
+                .POST(HttpRequest.BodyPublishers.ofString(json))
+                .build();
+        return client.send(r, HttpResponse.BodyHandlers.ofString());
+    }
+
+    private void awaitInFlight(long count) {
+        while (fence.inFlight() != count) Thread.onSpinWait();
+    }
+
+    private void awaitWaiting(long count) {
+        while (fence.waiting() != count) Thread.onSpinWait();
+    }
+
+    private ClassState state(String name) {
+        return fence.state(name).orElseThrow();
+    }
+
+    private static String[] twoClasses() {
+        return new String[] {
+            "pathfence.classes[0].name=slow", "pathfence.classes[0].keys[0]=GET:/slow",
+            "pathfence.classes[1].name=fast", "pathfence.classes[1].keys[0]=GET:/fast",
+        };
+    }
+
+    /** Far more requests of the slow path than the server has threads: what waits holds none of them. */
+    @ParameterizedTest
+    @ValueSource(strings = {"tomcat", "jetty"})
+    void aSlowPathDoesNotTakeTheWorkersOfTheFastOne(String server) throws Exception {
+        start(server, twoClasses());
+        shop.slow.shut();
+        List<CompletableFuture<HttpResponse<String>>> slow = new ArrayList<>();
+        for (int i = 0; i < 40; i++) slow.add(get("/slow"));
+        while (fence.inFlight() + fence.waiting() != 40) Thread.onSpinWait();
+        assertTrue(fence.inFlight() < 4, fence.inFlight() + " in flight");
+        assertTrue(shop.threads() < 8, "a worker for each that waits");
+        for (int i = 0; i < 20; i++) assertEquals("fast", get("/fast").get().body());
+        assertEquals(20, state("fast").granted());
+        shop.slow.open();
+        for (var s : slow) assertEquals("slow", s.get().body());
+        awaitInFlight(0);
+        assertEquals(40, state("slow").granted());
+        assertEquals(0, fence.waiting());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"tomcat", "jetty"})
+    void whatIsRefusedIsAnsweredAtOnce(String server) throws Exception {
+        start(server, "pathfence.workers=1", "pathfence.trusted=true", "pathfence.service=shop");
+        shop.slow.shut();
+        var held = get("/slow");
+        awaitInFlight(1);
+        HttpResponse<String> late = get("/slow", "x-pf-deadline", "30").get();
+        assertEquals(503, late.statusCode());
+        assertEquals("expired", late.headers().firstValue("x-pf-shed").orElseThrow());
+        assertEquals("1", late.headers().firstValue("retry-after").orElseThrow());
+        HttpResponse<String> circle = get("/fast", "x-pf-visits", "shop*9").get();
+        assertEquals(503, circle.statusCode());
+        assertEquals("depth", circle.headers().firstValue("x-pf-shed").orElseThrow());
+        shop.slow.open();
+        assertEquals(200, held.get().statusCode());
+        awaitInFlight(0);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"tomcat", "jetty"})
+    void offRestoresThePlainPool(String server) throws Exception {
+        start(server, twoClasses());
+        shop.slow.shut();
+        List<CompletableFuture<HttpResponse<String>>> slow = new ArrayList<>();
+        for (int i = 0; i < 6; i++) slow.add(get("/slow"));
+        while (fence.inFlight() + fence.waiting() != 6) Thread.onSpinWait();
+        assertTrue(fence.inFlight() < 4);
+        assertTrue(post("/actuator/pathfence", "{\"off\":true}").body().contains("\"off\":true"));
+        assertEquals(4, fence.inFlight(), "off, whoever waits takes what is free");
+        assertTrue(post("/actuator/pathfence", "{\"off\":false}").body().contains("\"off\":false"));
+        shop.slow.open();
+        for (var s : slow) assertEquals("slow", s.get().body());
+        String seen = get("/actuator/pathfence").get().body();
+        assertTrue(seen.contains("\"name\":\"slow\"") && seen.contains("\"reason\""), seen);
+        awaitInFlight(0);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"tomcat", "jetty"})
+    void nothingLeaksWhateverHandlersDo(String server) throws Exception {
+        start(server);
+        for (String path : STATUS.keySet()) {
+            int status = get(path).orTimeout(30, TimeUnit.SECONDS).handle((r, e) -> e == null ? r.statusCode() : 0).get();
+            assertEquals(STATUS.get(path), status, path);
+            awaitInFlight(0);
+        }
+        // A worker is held while what was started asynchronously goes on.
+        var pending = get("/pending");
+        awaitInFlight(1);
+        shop.pending.get().setResult("late");
+        assertEquals("late", pending.get().body());
+        awaitInFlight(0);
+        assertEquals(0, fence.waiting());
+        assertTrue(fence.states().stream().mapToLong(ClassState::failed).sum() >= 3, "failures count as such");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"tomcat", "jetty"})
+    void clientsThatLeaveLeakNothing(String server) throws Exception {
+        start(server, "pathfence.workers=1");
+        shop.slow.shut();
+        var held = get("/slow");
+        awaitInFlight(1);
+        for (int i = 0; i < 5; i++) {
+            try (Socket s = new Socket("127.0.0.1", uri("").getPort())) {
+                OutputStream out = s.getOutputStream();
+                out.write("GET /large HTTP/1.1\r\nhost: x\r\n\r\n".getBytes(StandardCharsets.US_ASCII));
+                out.flush();
+                awaitWaiting(i + 1);
+            }
+        }
+        shop.slow.open();
+        held.get();
+        while (fence.inFlight() + fence.waiting() != 0) Thread.onSpinWait();
+        assertEquals("fast", get("/fast").get().body());
+    }
+
+    /** The client side: key, time and visits go on, an edge is learned, and a downstream's refusal becomes one's own. */
+    @ParameterizedTest
+    @ValueSource(strings = {"tomcat", "jetty"})
+    void clientsCarryOnAndLearnEdges(String server) throws Exception {
+        start(server, "pathfence.trusted=true", "pathfence.service=shop", "pathfence.workers=8");
+        for (int i = 0; i < 8; i++) {
+            String echoed = get("/calls", "x-pf-path", "home.read", "x-pf-deadline", "50000").get().body();
+            assertTrue(echoed.matches("home.read [0-9]{5} shop\\*1"), echoed);
+        }
+        awaitInFlight(0);
+        get("/calls", "x-pf-path", "home.read").get();
+        assertTrue(fence.state("~0").isPresent(), "no class was learned: " + fence.states());
+        HttpResponse<String> shed = get("/callsShed").get();
+        assertEquals(503, shed.statusCode());
+        assertEquals("late", shed.headers().firstValue("x-pf-shed").orElseThrow());
+        assertEquals("late", get("/reactive").get().body());
+        awaitInFlight(0);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"tomcat", "jetty"})
+    void peersThatAreNotTrustedChooseNoKey(String server) throws Exception {
+        start(server, "pathfence.routes[/f*]=table", "pathfence.classes[0].name=own", "pathfence.classes[0].keys[0]=table",
+                "pathfence.service=shop");
+        assertEquals(200, get("/fast", "x-pf-path", "forged", "x-pf-visits", "shop*9").get().statusCode());
+        awaitInFlight(0);
+        assertEquals(1, state("own").granted());
+        MeterRegistry meters = context.getBean(MeterRegistry.class);
+        assertEquals(1.0, meters.get("pathfence.granted").tag("class", "own").functionCounter().count());
+        assertEquals(4.0, meters.get("pathfence.limit").tag("class", "own").gauge().value());
+    }
+}

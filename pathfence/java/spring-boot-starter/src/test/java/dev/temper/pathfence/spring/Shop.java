@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+package dev.temper.pathfence.spring;
+
+import dev.temper.pathfence.Serving;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletResponse;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.springframework.beans.factory.annotation.Value;
+import org.springframework.boot.autoconfigure.SpringBootApplication;
+import org.springframework.boot.web.server.servlet.ServletWebServerFactory;
+import org.springframework.context.annotation.Bean;
+import org.springframework.web.bind.annotation.GetMapping;
+import org.springframework.web.bind.annotation.PathVariable;
+import org.springframework.web.bind.annotation.RestController;
+import org.springframework.web.client.RestClient;
+import org.springframework.web.context.request.async.DeferredResult;
+import org.springframework.web.reactive.function.client.WebClient;
+
+/** A service with a slow path, a fast one, and handlers that end in every way there is. */
+@SpringBootApplication
+@RestController
+class Shop {
+    /** Stops who comes while it is shut. */
+    static final class Gate {
+        private volatile CountDownLatch latch = new CountDownLatch(0);
+
+        void shut() {
+            latch = new CountDownLatch(1);
+        }
+
+        void open() {
+            latch.countDown();
+        }
+
+        void pass() throws InterruptedException {
+            latch.await();
+        }
+    }
+
+    final Gate slow = new Gate();
+    final CompletableFuture<DeferredResult<String>> pending = new CompletableFuture<>();
+    private final AtomicInteger threads = new AtomicInteger();
+    private final RestClient.Builder restClients;
+    private final WebClient.Builder webClients;
+
+    Shop(RestClient.Builder restClients, WebClient.Builder webClients) {
+        this.restClients = restClients;
+        this.webClients = webClients;
+    }
+
+    private String get(HttpServletRequest r, String path) {
+        RestClient c = restClients.baseUrl("http://127.0.0.1:" + r.getLocalPort()).build();
+        return c.get().uri(path).retrieve().body(String.class);
+    }
+
+    @Bean
+    static ServletWebServerFactory server(@Value("${test.server}") Class<? extends ServletWebServerFactory> type)
+            throws ReflectiveOperationException {
+        return type.getDeclaredConstructor().newInstance();
+    }
+
+    /** How many handlers of the slow path hold a thread. */
+    int threads() {
+        return threads.get();
+    }
+
+    @GetMapping("/slow")
+    String slow() throws InterruptedException {
+        threads.incrementAndGet();
+        slow.pass();
+        threads.decrementAndGet();
+        return "slow";
+    }
+
+    @GetMapping("/fast")
+    String fast() {
+        return "fast";
+    }
+
+    @GetMapping("/large")
+    byte[] large() {
+        return new byte[1 << 20];
+    }
+
+    @GetMapping("/throws")
+    String fails() {
+        throw new IllegalStateException("a handler that fails");
+    }
+
+    @GetMapping("/async")
+    Callable<String> async() {
+        return () -> "async";
+    }
+
+    @GetMapping("/asyncThrows")
+    Callable<String> asyncThrows() {
+        return () -> {
+            throw new IllegalStateException("a handler that fails later");
+        };
+    }
+
+    @GetMapping("/asyncTimesOut")
+    DeferredResult<String> asyncTimesOut() {
+        // Not at once: in Jetty 12.1 a time-out that comes while the handler still returns is lost, without any filter, too.
+        return new DeferredResult<>(500L);
+    }
+
+    @GetMapping("/pending")
+    DeferredResult<String> pending() {
+        DeferredResult<String> result = new DeferredResult<>(0L);
+        pending.complete(result);
+        return result;
+    }
+
+    @GetMapping("/missing/{id}")
+    void missing(@PathVariable("id") String id, HttpServletResponse response) throws Exception {
+        response.sendError(404, id);
+    }
+
+    @GetMapping("/echo")
+    String echo(HttpServletRequest r) {
+        return r.getHeader("x-pf-path") + " " + r.getHeader("x-pf-deadline") + " " + r.getHeader("x-pf-visits");
+    }
+
+    @GetMapping("/calls")
+    String calls(HttpServletRequest r) {
+        return get(r, "/echo");
+    }
+
+    @GetMapping("/refusing")
+    void refusing(HttpServletResponse response) throws Exception {
+        response.setStatus(503);
+        response.setHeader("x-pf-shed", "late");
+    }
+
+    @GetMapping("/callsShed")
+    String callsShed(HttpServletRequest r) {
+        return get(r, "/refusing");
+    }
+
+    @GetMapping("/reactive")
+    String reactive(HttpServletRequest r) {
+        WebClient c = webClients.baseUrl("http://127.0.0.1:" + r.getLocalPort()).build();
+        String echoed = c.get().uri("/echo").retrieve().bodyToMono(String.class).block();
+        if (!echoed.endsWith(" shop*1") || Serving.here().isEmpty()) return "lost: " + echoed;
+        try {
+            return c.get().uri("/refusing").retrieve().bodyToMono(String.class).block();
+        } catch (ShedDownstreamException e) {
+            return e.reason();
+        }
+    }
+}
