@@ -12,7 +12,7 @@ pathfence-build: ## the path plane's C++ library and its tests, in build/pathfen
 	$(PATHFENCE_CPP) --preset release >/dev/null
 	$(PATHFENCE_CPP) --build --preset release
 
-pathfence-test: pathfence-build pathfence-java-test ## the tests in C++ and Java: vectors, leaks, wire, servers and clients
+pathfence-test: pathfence-build ## the C++ tests: vectors, leaks, wire, Thrift servers and clients
 	cd pathfence/cpp && ctest --preset release
 
 pathfence-java-build: ## the path plane's Java artifacts, into ~/.m2

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // Root is a node's file system, named by the directory it is mounted on; "/" is this machine.
@@ -68,7 +69,8 @@ func (r Root) Scheduler() (Scheduler, error) {
 		return s, err
 	}
 	s.Ops, err = Read(r.SchedExt("root/ops"))
-	if errors.Is(err, fs.ErrNotExist) { // root exists only while a scheduler is attached
+	// root exists only while a scheduler is attached; one that leaves between open and read makes it no device.
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENODEV) {
 		err = nil
 	}
 	return s, err
