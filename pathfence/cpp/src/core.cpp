@@ -93,6 +93,8 @@ Core::Decisions Core::off(Time now, bool off) {
     return take();
 }
 
+Time Core::target(const std::string& key) { return class_of(key).target; }
+
 Core::Decisions Core::tick(Time now) {
     advance(now);
     if (!config_.off)

@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <exception>
@@ -216,7 +217,8 @@ Fence::Ticket Fence::submit(const Call& call, Granted granted, Refused refused) 
     state_->with([&](Core& c, Time t) {
         ticket = ++state_->last_id;
         state_->waiters.emplace(ticket, FenceState::Waiter{std::move(granted), std::move(refused)});
-        return c.arrive(t, {ticket, call.key, call.timeout ? t + call.timeout : 0, call.depth, 0});
+        const Time timeout = call.shortens ? std::min(call.timeout, c.target(call.key)) : call.timeout;
+        return c.arrive(t, {ticket, call.key, timeout ? t + timeout : 0, call.depth, 0});
     });
     return ticket;
 }

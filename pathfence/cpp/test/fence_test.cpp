@@ -34,7 +34,7 @@ struct Bench {
     std::atomic<Time>& now = *clock;
     Fence fence;
 
-    explicit Bench(const Config& c) : fence(c, {[clock = clock] { return clock->load(); }, false, {}}) {}
+    explicit Bench(const Config& c) : fence(c, {[clock = clock] { return clock->load(); }, false, {}, {}}) {}
 };
 
 void a_permit_comes_back_whatever_happens() {
@@ -81,6 +81,19 @@ void who_waits_is_parked_served_cancelled_or_refused() {
     CHECK(reason == "expired" && b.fence.waiting() == 1 && !second);
     first.release(Outcome::ok);
     CHECK(second && second.class_name() == "a");
+}
+
+void who_is_not_trusted_cannot_wait_longer_than_the_target() {
+    Config c = one_worker();
+    c.target = 100 * kMillisecond;
+    Bench b(c);
+    const Permit first = b.fence.acquire({"a", 0, 0});
+    std::string own, patient;
+    b.fence.submit({"a", 10'000 * kMillisecond, 0}, [](Permit) {}, [&](const char* r) { own = r; });
+    b.fence.submit({"a", 10'000 * kMillisecond, 0, true}, [](Permit) {}, [&](const char* r) { patient = r; });
+    b.now = 101 * kMillisecond;
+    b.fence.tick();
+    CHECK(patient == "expired" && own.empty());
 }
 
 void acquire_blocks_until_a_worker_is_free() {
@@ -248,6 +261,7 @@ int main() {
     a_permit_comes_back_whatever_happens();
     parts_share_a_worker();
     who_waits_is_parked_served_cancelled_or_refused();
+    who_is_not_trusted_cannot_wait_longer_than_the_target();
     acquire_blocks_until_a_worker_is_free();
     a_closed_fence_refuses_who_waits();
     ten_thousand_in_a_row();

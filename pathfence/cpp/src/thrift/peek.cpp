@@ -147,7 +147,7 @@ Call call_of(const Incoming& in, const Listener& listener) {
         const auto known = listener.keys.find(in.method);
         key = known == listener.keys.end() ? in.method : known->second;
     }
-    return {std::move(key), in.context.timeout, listener.service.empty() ? 0 : depth_of(in.context, listener.service)};
+    return {std::move(key), in.context.timeout, listener.service.empty() ? 0 : depth_of(in.context, listener.service), !listener.trusted};
 }
 
 }  // namespace temper::pathfence::thrift

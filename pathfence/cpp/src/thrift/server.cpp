@@ -152,7 +152,10 @@ void FencedThreadManager::add(std::shared_ptr<Runnable> task, std::int64_t, std:
     Job job{nullptr, std::exchange(incoming, {}), Clock::now(), Outcome::ok};
     Call call = std::exchange(incoming_call, {});
     const Time expires = expiration * kMillisecond;
-    if (expires > 0 && (call.timeout == 0 || expires < call.timeout)) call.timeout = expires;
+    if (expires > 0 && (call.timeout == 0 || expires < call.timeout)) {
+        call.timeout = expires;
+        call.shortens = false;  // the server's own word
+    }
     fence_->submit(
         call,
         [workers = workers_, task, job](Permit p) { workers->add(std::make_shared<Fenced>(task, job, std::move(p))); },

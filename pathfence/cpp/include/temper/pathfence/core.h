@@ -59,6 +59,7 @@ public:
     Decisions reload(Time now, const Config& config, bool& refused);
     Decisions off(Time now, bool off);
 
+    Time target(const std::string& key);  // of the class that the key is in now
     std::vector<ClassState> states() const;
     std::int64_t in_flight() const { return in_flight_; }
     std::int64_t waiting() const { return static_cast<std::int64_t>(waiting_.size()); }

@@ -58,6 +58,7 @@ struct Call {
     std::string key;
     Time timeout = 0;        // what is left until its deadline; 0: the class's target
     std::int64_t depth = 0;  // how often its chain of calls has been in this service before
+    bool shortens = false;   // the timeout may only shorten the class's target, as that of a peer that is not trusted
 };
 
 class Fence {
