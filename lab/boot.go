@@ -34,8 +34,8 @@ const answerWithin = 30 * time.Second
 
 var errStuck = errors.New("the guest was stopped")
 
-// errStaleCode is a fault of the emulator with several host threads: a CPU runs, once more, code that the
-// kernel has replaced meanwhile. Attaching and detaching a scheduler changes code.
+// errStaleCode is taken for a fault of the emulator with several host threads: a CPU runs, once more, code
+// that the kernel has replaced meanwhile (docs/decisions/0011). Attaching and detaching a scheduler changes code.
 var errStaleCode = errors.New("the emulator ran an instruction that its kernel had replaced")
 
 // boot runs a guest in a folder of its own until it says that it is done, and hands each of its

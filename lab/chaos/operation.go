@@ -225,8 +225,8 @@ func (x *chaos) changePolicy(w *worker) error {
 	return unix.SchedSetAttr(w.pid(), &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: policies[x.rand.IntN(len(policies))]}, 0)
 }
 
-// hogInRealTime has a process take a CPU that nobody else then has. It ends by itself: before 7.0 the kernel
-// lets a real-time task keep sched_ext tasks from running for ever, and so whoever would end it.
+// hogInRealTime has a process take a CPU that nobody else then has. It ends by itself: whoever would
+// have to end it might be queued behind it.
 func (x *chaos) hogInRealTime() error {
 	return exec.Command("churn", "hog", strconv.Itoa(5+x.rand.IntN(25))).Run()
 }
