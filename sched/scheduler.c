@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -259,15 +260,48 @@ static enum temper_status configure(struct scheduler *s)
 	return TEMPER_OK;
 }
 
-static enum temper_status refused(int error)
+static FILE *withheld; /* what libbpf warns of while the programs are loaded */
+
+static int withhold(enum libbpf_print_level level, const char *format, va_list args)
+{
+	if (level == LIBBPF_WARN)
+		return vfprintf(withheld, format, args);
+	return options.verbose ? vfprintf(stderr, format, args) : 0;
+}
+
+static enum temper_status refused(int error, const char *warnings)
 {
 	const char *untagged = untagged_function();
 
+	if (options.verbose || !untagged)
+		fputs(warnings, stderr);
 	if (untagged)
 		return fail(TEMPER_BAD_BTF,
 			    "the type data of this kernel lacks the tag bpf_kfunc on %s, so no loader can link to it; use another build of the kernel",
 			    untagged);
 	return fail(TEMPER_LOAD_FAILED, "the kernel refused the programs: %s; --verbose shows why", strerror(error));
+}
+
+/* Where the cause is known, one line names it, and not first what libbpf makes of it. */
+static enum temper_status load_programs(struct scheduler *s)
+{
+	enum temper_status status = TEMPER_OK;
+	libbpf_print_fn_t print;
+	char *warnings = NULL;
+	size_t size;
+
+	withheld = open_memstream(&warnings, &size);
+	if (!withheld)
+		return fail(TEMPER_FAILED, "no memory");
+	print = libbpf_set_print(withhold);
+	int error = bpf_object__load(s->object);
+
+	libbpf_set_print(print);
+	fclose(withheld);
+	if (error)
+		status = refused(-error, warnings);
+	free(warnings);
+	return status;
 }
 
 enum temper_status load(struct scheduler *s, bool limits_ignored)
@@ -280,10 +314,8 @@ enum temper_status load(struct scheduler *s, bool limits_ignored)
 	s->object = bpf_object__open_mem(object_start, object_end - object_start, &open_options);
 	if (!s->object)
 		return fail(TEMPER_LOAD_FAILED, "cannot open the BPF object: %s", strerror(errno));
-	if ((status = configure(s)))
+	if ((status = configure(s) ?: load_programs(s)))
 		return status;
-	if (bpf_object__load(s->object))
-		return refused(errno);
 	s->exit_fd = map_fd(s, "exit_info");
 	status = describe(s, limits_ignored) ?: map_tiers(map_fd(s, "tiers")) ?: map_control(s, map_fd(s, "control"));
 	if (status)

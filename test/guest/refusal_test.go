@@ -4,10 +4,14 @@ package guest
 
 import (
 	"errors"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/cilium/ebpf/btf"
 
 	"temper.dev/temper/internal/cgroup"
 	"temper.dev/temper/internal/enforce"
@@ -76,6 +80,45 @@ func TestKernelWithoutWhatItTakesIsRefused(t *testing.T) {
 	refused(t, exit.NoSchedExt, "no sched_ext", without("/sys/kernel"))
 	refused(t, exit.BadBTF, "no type data", without("/sys/kernel/btf"))
 	refused(t, exit.NoCgroup, "no cgroup v2", without("/sys/fs/cgroup"))
+}
+
+// Debian's 7.1.13 is such a kernel: a tag is lost, and the prototype is not what a loader expects.
+func TestKernelWhoseFunctionsLostTheirTagsIsRefused(t *testing.T) {
+	const types = "/sys/kernel/btf/vmlinux"
+	damaged := filepath.Join(t.TempDir(), "vmlinux")
+	if err := os.WriteFile(damaged, typesWithout(t, types, "scx_bpf_kick_cpu"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, exit.BadBTF, "lacks the tag bpf_kfunc on scx_bpf_kick_cpu",
+		exec.Command("unshare", "-m", "sh", "-c", "mount --bind "+damaged+" "+types+" && exec scx_temper"))
+}
+
+// typesWithout is the kernel's type data where a function has neither tag nor arguments.
+func typesWithout(t *testing.T, path, name string) []byte {
+	t.Helper()
+	spec, err := btf.LoadSpec(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []btf.Type
+	for typ, err := range spec.All() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f, ok := typ.(*btf.Func); ok && f.Name == name {
+			f.Tags, f.Type = nil, &btf.FuncProto{Return: (*btf.Void)(nil)}
+		}
+		all = append(all, typ)
+	}
+	builder, err := btf.NewBuilder(all, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := builder.Marshal(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
 }
 
 func TestAnotherSchedulerIsLeftAlone(t *testing.T) {
