@@ -86,6 +86,8 @@ private:
         do {
             if (peek() != '"') fail("expected a name");
             std::string name = text();
+            for (const auto& [other, unused] : v.members)
+                if (other == name) fail("the name \"" + name + "\" a second time");
             need(':');
             v.members.emplace_back(std::move(name), value(depth + 1));
         } while (take(','));

@@ -37,6 +37,20 @@ void a_call_carries_on_and_its_edge_is_learned() {
     CHECK(states.size() >= 2 && states[states.size() - 2].name == "~0" && states.back().name == "~1");  // with this edge, and with none
 }
 
+void the_key_that_an_edge_chose_travels_on() {
+    std::string arrived;
+    FencedServer back(config(4, ""), {"back", true, false, {}}, [&](const std::string&) { arrived = onward_here().path; });
+    FencedServer edge(config(4, ""), {"edge", false, false, {{"read", "home.read"}}}, [&](const std::string&) {
+        const auto out = std::make_shared<FencedProtocol>(connected(back.port()), "back");
+        write_call(*out, "store", {});
+        CHECK(read_reply(*out, "store").empty());
+    });
+    for (const auto& [method, key] : Headers{{"read", "home.read"}, {"write", "write"}}) {
+        CHECK(call(edge.port(), method, {"forged", 0, ""}).empty());
+        CHECK(arrived == key);
+    }
+}
+
 void outside_of_a_request_nothing_is_carried() {
     const auto memory = std::make_shared<at::transport::TMemoryBuffer>();
     FencedProtocol out(std::make_shared<at::protocol::TBinaryProtocol>(memory), "back");
@@ -106,6 +120,7 @@ void a_failed_connect_gives_the_permit_back_as_failed() {
 
 int main() {
     a_call_carries_on_and_its_edge_is_learned();
+    the_key_that_an_edge_chose_travels_on();
     outside_of_a_request_nothing_is_carried();
     a_pool_is_as_large_as_its_fence_and_takes_back();
     a_connection_that_an_exception_left_is_dropped();

@@ -198,7 +198,7 @@ void the_environment_and_a_file_configure() {
     CHECK(refused("five", "1") && refused("5", "yes") && refused("4097", "0") && !refused("5", "0"));
     unsetenv("PATHFENCE_WORKERS");
     unsetenv("PATHFENCE_OFF");
-    for (const char* bad : {"", "{", "{\"workers\": 1.5}", "{\"workers\": 1, \"wrokers\": 2}", "{\"workers\": \"1\"}", "{\"workers\": 1} x"}) {
+    for (const char* bad : {"", "{", "{\"workers\": 1.5}", "{\"workers\": 1, \"wrokers\": 2}", "{\"workers\": \"1\"}", "{\"workers\": 1} x", "{\"workers\": 1, \"workers\": 2}"}) {
         write(bad);
         bool thrown = false;
         try {

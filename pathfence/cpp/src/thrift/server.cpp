@@ -202,11 +202,12 @@ bool FencedProcessor::process(std::shared_ptr<at::protocol::TProtocol> in, std::
     if (!listener_.trusted) request.context = untrusted(std::move(request.context));
     if (job_here) request.context = job_here->incoming.context;
 
+    const Call call = call_of(request, listener_);
     std::string refused = job_here && job_here->refused ? job_here->refused : "";
     std::optional<Permit> permit;
     if (fence_ && refused.empty()) {
         try {
-            permit.emplace(fence_->acquire(call_of(request, listener_)));
+            permit.emplace(fence_->acquire(call));
         } catch (const Shed& s) {
             refused = s.reason;
         }
@@ -217,6 +218,7 @@ bool FencedProcessor::process(std::shared_ptr<at::protocol::TProtocol> in, std::
     }
     std::optional<Serving> serving;
     if (permit) serving.emplace(*permit);
+    if (valid_name(call.key)) request.context.path = call.key;  // what an edge has chosen travels on
     const Serves serves{request.context, listener_.service, since};
     const Here<const Serves> here(serves_here, serves);
     Outcome outcome = Outcome::ok;
