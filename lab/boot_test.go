@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/fixture"
 	"temper.dev/temper/lab/plan"
 )
 
@@ -58,20 +59,12 @@ func TestBootLeavesNoStrayGuestWhenInterrupted(t *testing.T) {
 	c := Cache(t.TempDir())
 	ctx, interrupt := context.WithCancel(t.Context())
 	pidFile := filepath.Join(t.TempDir(), "pid")
-	script := `sleep infinity & echo $! >` + pidFile + `; echo '{"kind":"log"}' >data.jsonl; wait`
+	script := `sleep infinity >/dev/null 2>&1 & echo $! >` + pidFile + `; echo '{"kind":"log"}' >data.jsonl; wait`
 	err := c.boot(ctx, fake(script), func(plan.Event) error { interrupt(); return nil })
 	if exit.StatusOf(err) != exit.Interrupted {
 		t.Errorf("got %v", err)
 	}
-	pid, err := os.ReadFile(pidFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Killed, if perhaps not yet reaped by the system's first process.
-	stat, err := os.ReadFile("/proc/" + strings.TrimSpace(string(pid)) + "/stat")
-	if err == nil && !strings.Contains(string(stat), ") Z ") {
-		t.Errorf("the emulator's child still runs: %s", stat)
-	}
+	fixture.AwaitEnd(t, pidFile)
 	checkNothingLeft(t, c)
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"temper.dev/temper/internal/demo"
 	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/fixture"
 	"temper.dev/temper/lab"
 	"temper.dev/temper/lab/plan"
 )
@@ -100,15 +101,7 @@ func TestInterruptedDemoLeavesNothing(t *testing.T) {
 		t.Errorf("%d guests were started, not 2", len(guests))
 	}
 	for _, g := range guests {
-		pid, err := os.ReadFile(g)
-		if err != nil {
-			t.Fatal(err)
-		}
-		// Killed, if perhaps not yet reaped by the system's first process.
-		stat, err := os.ReadFile("/proc/" + strings.TrimSpace(string(pid)) + "/stat")
-		if err == nil && !strings.Contains(string(stat), ") Z ") {
-			t.Errorf("a guest still runs: %s", stat)
-		}
+		fixture.AwaitEnd(t, g)
 	}
 }
 
