@@ -153,7 +153,7 @@ func conditions(p *bench.Pooled) [][2]string {
 	add("Warm-up", fmt.Sprintf("%g s", c.WarmUp), c.WarmUp > 0)
 	add("Machine", "lab: a virtual machine that counts instructions", c.Machine.Kind == "lab")
 	add("Machine", c.Machine.Kind, c.Machine.Kind != "lab")
-	add("Speed of a CPU", fmt.Sprintf("%g million instructions a guest second", c.Machine.MIPSPerCPU), c.Machine.MIPSPerCPU > 0)
+	add("Speed of a CPU", fmt.Sprintf("%.4g million instructions a guest second", c.Machine.MIPSPerCPU), c.Machine.MIPSPerCPU > 0)
 	add("Longest turn of a CPU", fmt.Sprintf("%d µs", c.Machine.QuantumUS), c.Machine.QuantumUS > 0)
 	add("Emulator", c.Machine.Emulator, c.Machine.Emulator != "")
 	add("One preemption costs", bench.FormatMS(p.PreemptionMS)+" ms (median over seeds)", p.PreemptionMS > 0)
