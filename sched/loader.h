@@ -43,6 +43,12 @@ const char *untagged_function(void); /* NULL: none */
 /* Refuse while any cgroup has a finite cpu.max, unless the operator has said to ignore them. */
 enum temper_status check_limits(bool *ignored);
 
+/* Below options.pin_dir. Without one, nothing is pinned, and that is no failure. */
+int open_pinned(const char *name); /* a map's descriptor; negative: errno says why */
+enum temper_status pin_maps(struct bpf_object *object);
+enum temper_status pin_link(struct bpf_link *link, const char *name);
+void remove_pins(void);
+
 /* The scheduler in the kernel: loaded by us, or adopted from the pins of another loader. */
 struct scheduler {
 	struct bpf_object *object; /* NULL: adopted */
@@ -63,7 +69,6 @@ void give_sign_of_life(struct scheduler *s);
 void detach(struct scheduler *s);
 /* Forget it, without detaching one that is pinned. */
 void release(struct scheduler *s);
-void remove_pins(void);
 
 /* Events: text on stderr, and a JSON line on stdout with --json. */
 enum temper_status fail(enum temper_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));

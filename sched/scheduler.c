@@ -5,7 +5,6 @@
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,43 +28,6 @@ __asm__(".pushsection .rodata\n"
 extern const char object_start[], object_end[];
 
 static const unsigned zero;
-
-static void pin_path(char *path, size_t size, const char *name)
-{
-	snprintf(path, size, "%s/%s", options.pin_dir, name);
-}
-
-static int open_pinned(const char *name)
-{
-	char path[4096];
-
-	pin_path(path, sizeof(path), name);
-	return bpf_obj_get(path);
-}
-
-static const char *const pinned_maps[] = { "tiers", "control", "stats", "info", "exit_info", "timers" };
-#define NR_PINNED_MAPS (sizeof(pinned_maps) / sizeof(*pinned_maps))
-
-/* All that is there, so that nothing stays of a version that pinned more. */
-void remove_pins(void)
-{
-	char path[4096];
-	struct dirent *entry;
-	DIR *dir;
-
-	if (!options.pin_dir || !(dir = opendir(options.pin_dir)))
-		return;
-	/* The link first: what it lets go of is not in use any more. */
-	pin_path(path, sizeof(path), "link");
-	unlink(path);
-	while ((entry = readdir(dir))) {
-		pin_path(path, sizeof(path), entry->d_name);
-		if (entry->d_name[0] != '.')
-			unlink(path);
-	}
-	closedir(dir);
-	rmdir(options.pin_dir);
-}
 
 static unsigned long long monotonic_ns(void)
 {
@@ -222,23 +184,6 @@ static enum temper_status describe(struct scheduler *s, bool limits_ignored)
 	return TEMPER_OK;
 }
 
-static enum temper_status pin_maps(struct scheduler *s)
-{
-	char path[4096];
-
-	if (!options.pin_dir)
-		return TEMPER_OK;
-	remove_pins();
-	if (mkdir(options.pin_dir, 0700) && errno != EEXIST)
-		return fail(TEMPER_LOAD_FAILED, "cannot make %s: %s; is bpffs mounted?", options.pin_dir, strerror(errno));
-	for (unsigned i = 0; i < NR_PINNED_MAPS; i++) {
-		pin_path(path, sizeof(path), pinned_maps[i]);
-		if (bpf_obj_pin(map_fd(s, pinned_maps[i]), path))
-			return fail(TEMPER_LOAD_FAILED, "cannot pin %s: %s", path, strerror(errno));
-	}
-	return TEMPER_OK;
-}
-
 static enum temper_status configure(struct scheduler *s)
 {
 	struct bpf_map *map = bpf_object__find_map_by_name(s->object, ".rodata.config");
@@ -322,22 +267,15 @@ enum temper_status load(struct scheduler *s, bool limits_ignored)
 		return status;
 	give_sign_of_life(s);
 	announce_tiers(s);
-	return pin_maps(s);
+	return pin_maps(s->object);
 }
 
 enum temper_status attach(struct scheduler *s)
 {
-	char path[4096];
-
 	s->link = bpf_map__attach_struct_ops(bpf_object__find_map_by_name(s->object, "temper_ops"));
 	if (!s->link)
 		return fail(TEMPER_LOAD_FAILED, "the kernel refused to attach the scheduler: %s", strerror(errno));
-	if (!options.pin_dir)
-		return TEMPER_OK;
-	pin_path(path, sizeof(path), "link");
-	if (bpf_link__pin(s->link, path))
-		return fail(TEMPER_LOAD_FAILED, "cannot pin %s: %s", path, strerror(errno));
-	return TEMPER_OK;
+	return pin_link(s->link, "link");
 }
 
 void detach(struct scheduler *s)
