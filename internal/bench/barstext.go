@@ -17,14 +17,18 @@ type BarSummary struct {
 // Summarise picks, for each plan, arm and bar, the failed step that is farthest from its limit, or the one that comes
 // closest to it.
 func Summarise(results []BarResult) []BarSummary {
+	return summarise(results, func(r BarResult) string { return r.Plan + "\x00" + r.Arm + "\x00" + r.Bar })
+}
+
+// summarise makes one summary of all results with the same key, in the order in which the keys appear.
+func summarise(results []BarResult, key func(BarResult) string) []BarSummary {
 	var out []BarSummary
 	index := map[string]int{}
 	for _, r := range results {
-		key := r.Plan + "\x00" + r.Arm + "\x00" + r.Bar
-		i, ok := index[key]
+		i, ok := index[key(r)]
 		if !ok {
 			i = len(out)
-			index[key] = i
+			index[key(r)] = i
 			out = append(out, BarSummary{Worst: r})
 		}
 		s := &out[i]

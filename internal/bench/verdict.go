@@ -169,10 +169,12 @@ func barsVerdict(results []BarResult) string {
 		return fmt.Sprintf("Temper passes all %d checks of the bars", len(results))
 	}
 	var names []string
-	for _, s := range Summarise(results) {
-		if s.Failed > 0 {
-			names = append(names, fmt.Sprintf("%s (%s, %s: %s)", s.Worst.Name, s.Worst.Arm, s.Worst.Plan, s.Worst.brief()))
+	for _, s := range summarise(failed, func(r BarResult) string { return r.Bar }) {
+		often := ""
+		if s.Failed > 1 {
+			often = fmt.Sprintf("%d times, worst ", s.Failed)
 		}
+		names = append(names, fmt.Sprintf("%s (%s%s, %s: %s)", s.Worst.Name, often, s.Worst.Arm, s.Worst.Plan, s.Worst.brief()))
 	}
 	return fmt.Sprintf("Temper fails %d of %d checks of the bars: %s", len(failed), len(results), strings.Join(names, ", "))
 }
