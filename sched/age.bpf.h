@@ -13,6 +13,7 @@
  * their turn in ROUND, those first that have waited for three quarters of the longest wait that
  * the look before has seen, or more. Whoever has been asked to die, stop or freeze goes to the
  * front at once: waking it up is no event for a scheduler, since it is runnable already.
+ * Whoever holds up others (owner.bpf.h) is lent its CPU.
  *
  * Limits: a task gets a slice in each `patience`, be its share smaller. A look takes time
  * for each task that is queued, in a soft interrupt of one CPU.
@@ -20,7 +21,7 @@
 #ifndef TEMPER_AGE_BPF_H
 #define TEMPER_AGE_BPF_H
 
-#include "gap.bpf.h"
+#include "owner.bpf.h"
 #include "timer.bpf.h"
 
 #define LOOK_PERIOD (100 * MSEC)
@@ -69,6 +70,8 @@ __noinline u64 age_queue(u64 queue, u32 tier, u64 longest, u64 now)
 
 			if (waited > (s64)seen)
 				seen = waited;
+			if (t)
+				lend_to_queued(p->pid, waited, t->lent_lock);
 			if ((s64)(p->scx.dsq_vtime - front) <= 0)
 				continue;
 			if (!asked_to_end(p)) {
@@ -107,6 +110,8 @@ static int look_for_aged(void *map, u32 *index, struct timer_slot *slot)
 		struct cpu_state *c = cpu_state(cpu);
 		u64 *longest = &c->longest_wait[tier];
 
+		if (tier == 0)
+			repeat_loan(cpu);
 		*longest = c->pinned[tier] ? age_queue(pinned_queue(cpu, tier), tier, *longest, now) : 0;
 	}
 	bpf_timer_start(&slot->timer, LOOK_PERIOD, 0);

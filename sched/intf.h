@@ -9,7 +9,7 @@
 
 #define TEMPER_OPS_NAME "temper"
 #define TEMPER_MAX_CPUS 512
-#define TEMPER_ABI 2 /* raised whenever a struct below changes its layout */
+#define TEMPER_ABI 3 /* raised whenever a struct below changes its layout */
 
 enum temper_tier {
 	TIER_SYSTEM = 0, /* kernel threads, kubelet, runtime: first, within a share */
@@ -33,6 +33,7 @@ struct temper_tier_stats {
 	unsigned long long preempted;	 /* times a running task was interrupted for a higher tier */
 	unsigned long long parole;	 /* runs granted out of order so that nothing starves */
 	unsigned long long aged;	 /* tasks put to the front of their queue because they had waited long */
+	unsigned long long lent;	 /* times a task was lent a CPU since others waited for what it held */
 	unsigned long long max_wait_ns;	 /* longest wait from runnable to running */
 	struct temper_hist wait;	 /* wait from runnable to running */
 };
@@ -101,7 +102,7 @@ enum temper_status {
 };
 
 _Static_assert(sizeof(struct temper_hist) == 8 * TEMPER_HIST_BUCKETS, "hist");
-_Static_assert(sizeof(struct temper_tier_stats) == 56 + sizeof(struct temper_hist), "tier_stats");
+_Static_assert(sizeof(struct temper_tier_stats) == 64 + sizeof(struct temper_hist), "tier_stats");
 _Static_assert(sizeof(struct temper_info) == 56, "info");
 _Static_assert(sizeof(struct temper_exit_info) == 656, "exit_info");
 

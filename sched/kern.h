@@ -36,7 +36,7 @@ enum bpf_map_type {
 enum { BPF_F_NO_PREALLOC = 1, BPF_F_MMAPABLE = 1 << 10, BPF_LOCAL_STORAGE_GET_F_CREATE = 1, BPF_ANY = 0 };
 enum { CLOCK_MONOTONIC = 1, ENOMEM = 12 };
 enum { PF_EXITING = 0x00000004, PF_KTHREAD = 0x00200000 };
-enum { DEFAULT_PRIO = 120 }; /* static_prio of nice 0 */
+enum { MAX_RT_PRIO = 100, DEFAULT_PRIO = 120 }; /* static_prio of nice 0 */
 enum { SIGSTOP = 19, SIGNAL_GROUP_EXIT = 0x4, BPF_F_TIMER_CPU_PIN = 2 };
 /* Stop, ptrace trap and cgroup freeze, asked for and not yet obeyed (JOBCTL_*_PENDING and JOBCTL_TRAP_*). */
 #define JOBCTL_ASKED (1UL << 17 | 1UL << 19 | 1UL << 20 | 1UL << 23)
@@ -70,6 +70,33 @@ struct sched_ext_entity {
 	u64 dsq_vtime;
 };
 typedef struct {
+	s64 counter;
+} atomic_long_t;
+struct list_head {
+	struct list_head *next;
+};
+struct mutex {
+	atomic_long_t owner;
+	struct list_head wait_list;
+};
+struct rw_semaphore {
+	atomic_long_t owner;
+	struct list_head wait_list;
+};
+/* Since 7.1 the line is a ring without a head. */
+struct mutex___71 {
+	struct mutex_waiter *first_waiter;
+};
+struct rw_semaphore___71 {
+	struct rwsem_waiter *first_waiter;
+};
+struct mutex_waiter { /* its list is its first member, as that of rwsem_waiter */
+	struct task_struct *task;
+};
+struct rwsem_waiter {
+	struct task_struct *task;
+};
+typedef struct {
 	unsigned long sig[1];
 } sigset_t;
 struct sigpending {
@@ -79,6 +106,11 @@ struct signal_struct {
 	unsigned int flags;
 	struct sigpending shared_pending;
 };
+union rcu_special {
+	struct {
+		u8 blocked;
+	} b;
+};
 struct task_struct {
 	unsigned int flags;
 	unsigned long jobctl;
@@ -87,10 +119,12 @@ struct task_struct {
 	struct completion *vfork_done;
 	struct task_struct *real_parent;
 	int pid;
+	int prio;
 	int static_prio;
 	int nr_cpus_allowed;
 	const struct cpumask *cpus_ptr;
 	unsigned short migration_disabled;
+	union rcu_special rcu_read_unlock_special;
 	struct sched_entity se;
 	struct sched_ext_entity scx;
 };
@@ -147,6 +181,7 @@ enum scx_dsq_id_flags { SCX_DSQ_LOCAL = 0x8000000000000002ULL };
 enum scx_dsq_iter_flags { SCX_DSQ_ITER_REV = 1 << 16 };
 enum scx_kick_flags { SCX_KICK_IDLE = 1, SCX_KICK_PREEMPT = 2 };
 enum scx_enq_flags { SCX_ENQ_PREEMPT = 1ULL << 32 };
+enum scx_deq_flags { SCX_DEQ_SLEEP = 1 };
 enum scx_ent_flags { SCX_TASK_QUEUED = 1 };
 enum scx_wake_flags { SCX_WAKE_SYNC = 16 };
 enum scx_ops_flags { SCX_OPS_ENQ_EXITING = 1 << 2, SCX_OPS_ENQ_MIGRATION_DISABLED = 1 << 4 };
@@ -161,6 +196,7 @@ enum scx_ops_flags { SCX_OPS_ENQ_EXITING = 1 << 2, SCX_OPS_ENQ_MIGRATION_DISABLE
 #define KICK_IDLE KERNEL_VALUE(scx_kick_flags, SCX_KICK_IDLE)
 #define KICK_PREEMPT KERNEL_VALUE(scx_kick_flags, SCX_KICK_PREEMPT)
 #define ENQ_PREEMPT KERNEL_VALUE(scx_enq_flags, SCX_ENQ_PREEMPT)
+#define DEQ_SLEEP KERNEL_VALUE(scx_deq_flags, SCX_DEQ_SLEEP)
 #define WAKE_SYNC KERNEL_VALUE(scx_wake_flags, SCX_WAKE_SYNC)
 #define TASK_QUEUED KERNEL_VALUE(scx_ent_flags, SCX_TASK_QUEUED)
 
@@ -168,6 +204,7 @@ s32 scx_bpf_create_dsq(u64 dsq_id, s32 node) __ksym;
 void scx_bpf_dsq_insert(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags) __ksym;
 void scx_bpf_dsq_insert_vtime(struct task_struct *p, u64 dsq_id, u64 slice, u64 vtime, u64 enq_flags) __ksym;
 bool scx_bpf_dsq_move_to_local(u64 dsq_id) __ksym;
+bool scx_bpf_dsq_move(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 dsq_id, u64 enq_flags) __ksym;
 void scx_bpf_dsq_move_set_vtime(struct bpf_iter_scx_dsq *it, u64 vtime) __ksym;
 bool scx_bpf_dsq_move_vtime(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 dsq_id, u64 enq_flags) __ksym;
 s32 scx_bpf_dsq_nr_queued(u64 dsq_id) __ksym;

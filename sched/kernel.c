@@ -13,7 +13,7 @@
 static const char *const functions[] = {
 	"scx_bpf_create_dsq", "scx_bpf_dsq_insert", "scx_bpf_dsq_insert_vtime", "scx_bpf_dsq_move_to_local",
 	"scx_bpf_dsq_nr_queued", "scx_bpf_kick_cpu", "scx_bpf_task_cpu", "scx_bpf_exit_bstr", "scx_bpf_error_bstr",
-	"scx_bpf_now", "scx_bpf_dsq_move_set_vtime", "scx_bpf_dsq_move_vtime", "bpf_task_from_pid", "bpf_task_release",
+	"scx_bpf_now", "scx_bpf_dsq_move", "scx_bpf_dsq_move_set_vtime", "scx_bpf_dsq_move_vtime", "bpf_task_from_pid", "bpf_task_release",
 	"bpf_rcu_read_lock", "bpf_rcu_read_unlock", "bpf_iter_scx_dsq_new", "bpf_iter_scx_dsq_next", "bpf_iter_scx_dsq_destroy",
 };
 

@@ -52,7 +52,8 @@ void remove_pins(void);
 /* The scheduler in the kernel: loaded by us, or adopted from the pins of another loader. */
 struct scheduler {
 	struct bpf_object *object; /* NULL: adopted */
-	struct bpf_link *link;
+	struct bpf_link *link;	/* the scheduler's */
+	struct bpf_link *waits[2]; /* of the programs that hear of tasks that wait for locks */
 	struct temper_control *control; /* shared with the scheduler */
 	int exit_fd;
 };

@@ -13,7 +13,8 @@
  * all of them have had a turn in ROUND; so does the turn, down to LEAST_TURN. It works CPU
  * by CPU, and so for tasks that only one CPU can run. The turn has to be real, and is ended by a
  * timer: a task that is interrupted as it starts is switched in and out within schedule(), and
- * would never get on with a lock that it holds or a signal that is to kill it.
+ * would never get on with a lock that it holds or a signal that is to kill it. An RCU section in which
+ * the task was interrupted before ends within the turn, however long.
  *
  * A task that has been asked to die, stop or freeze is a duty from its next turn on, which
  * age.bpf.h brings forward. A child
@@ -74,6 +75,8 @@ static u32 tier_of(struct task_struct *p, struct task_state *t, u64 now)
 		return TIER_SYSTEM;
 	u32 tier = home_tier(p, t);
 
+	if (owes(p, t) && t->lent_tier < tier)
+		tier = t->lent_tier;
 	return tier == TIER_SYSTEM ? tier_within_budget(now) : tier;
 }
 
@@ -112,7 +115,11 @@ static int end_parole(void *map, u32 *index, struct timer_slot *slot)
 {
 	u32 cpu = *index - TIMER_PAROLE;
 
-	if (cpu_state(cpu)->parole)
+	if (!cpu_state(cpu)->parole)
+		return 0;
+	if (in_rcu_section(bpf_get_current_task_btf()))
+		bpf_timer_start(&slot->timer, LEAST_TURN, BPF_F_TIMER_CPU_PIN);
+	else
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 	return 0;
 }

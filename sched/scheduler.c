@@ -270,8 +270,27 @@ enum temper_status load(struct scheduler *s, bool limits_ignored)
 	return pin_maps(s->object);
 }
 
+/* The end first, so that no wait seems to last for ever. Before the scheduler is there, no task has a state to note them in. */
+static enum temper_status hear_of_waits(struct scheduler *s)
+{
+	static const char *const programs[] = { "temper_contention_end", "temper_contention_begin" };
+	enum temper_status status = TEMPER_OK;
+
+	for (unsigned i = 0; !status && i < sizeof(programs) / sizeof(*programs); i++) {
+		s->waits[i] = bpf_program__attach(bpf_object__find_program_by_name(s->object, programs[i]));
+		if (!s->waits[i])
+			return fail(TEMPER_LOAD_FAILED, "the kernel refused to attach %s: %s", programs[i], strerror(errno));
+		status = pin_link(s->waits[i], programs[i]);
+	}
+	return status;
+}
+
 enum temper_status attach(struct scheduler *s)
 {
+	enum temper_status status = hear_of_waits(s);
+
+	if (status)
+		return status;
 	s->link = bpf_map__attach_struct_ops(bpf_object__find_map_by_name(s->object, "temper_ops"));
 	if (!s->link)
 		return fail(TEMPER_LOAD_FAILED, "the kernel refused to attach the scheduler: %s", strerror(errno));
@@ -281,19 +300,28 @@ enum temper_status attach(struct scheduler *s)
 void detach(struct scheduler *s)
 {
 	remove_pins();
+	bpf_link__destroy(s->waits[0]);
+	bpf_link__destroy(s->waits[1]);
 	bpf_link__destroy(s->link);
-	s->link = NULL;
+	s->link = s->waits[0] = s->waits[1] = NULL;
 	if (!wait_until_detached())
 		note("the kernel has not let go of the scheduler within 5 s");
 }
 
+/* Destroying a pinned link without disconnecting it would detach what it holds. */
+static void let_go(struct bpf_link *link)
+{
+	if (!link)
+		return;
+	bpf_link__disconnect(link);
+	bpf_link__destroy(link);
+}
+
 void release(struct scheduler *s)
 {
-	if (s->link) {
-		/* Destroying a pinned link without this would detach the scheduler. */
-		bpf_link__disconnect(s->link);
-		bpf_link__destroy(s->link);
-	}
+	let_go(s->waits[0]);
+	let_go(s->waits[1]);
+	let_go(s->link);
 	bpf_object__close(s->object);
 	if (s->control)
 		munmap(s->control, sizeof(*s->control));

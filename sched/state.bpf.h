@@ -30,6 +30,9 @@ struct cpu_state {
 	u64 parole_next;       /* the task about to run is, for so long; 0: it is not */
 	u32 taking;	       /* tier + 1 of the task on its way here from a shared queue; 0: none */
 	s32 handoff_pid;       /* the task that waits for this CPU's waker to sleep; 0: none */
+	s32 lend_to;	       /* take_holder() and lend_to_queued() of any CPU: whom to run for a waiter; 0: nobody */
+	u32 lend_tier;	       /* the waiter's tier */
+	s32 waiter;	       /* look_for_aged(): who lent this CPU last; 0: nobody who waits still */
 	u64 claimed_at;	       /* claim_cpu() of any CPU: when this one was claimed; 0: it is not */
 	u64 seen[NR_TIERS];    /* arrivals[] when dispatch() last looked for that tier */
 	u64 served_at[NR_TIERS]; /* when that tier last ran here, or was last seen with nothing queued */
@@ -55,6 +58,11 @@ struct task_state {
 	bool sync_wake;	  /* its waker said that it would sleep */
 	s32 woken_on;
 	s32 queued_cpu;	  /* for QUEUED_PINNED */
+	u8 lent_tier;	  /* the lender's */
+	s32 lender;	  /* who waits for lent_lock */
+	u64 wanted_lock;  /* the kernel lock that it sleeps for; 0: none */
+	u64 lent_lock;	  /* lend() of any waiter: the lock that it is to let go of; 0: none */
+	u64 woken_until;  /* it is about to take lent_lock, until then; 0: it has it */
 	u64 runnable_at;  /* since when it waits */
 	u64 charged_exec; /* sum_exec_runtime up to which it has been charged */
 };

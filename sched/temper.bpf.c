@@ -20,6 +20,7 @@
 #include "share.bpf.h"
 #include "gap.bpf.h"
 #include "handoff.bpf.h"
+#include "owner.bpf.h"
 #include "age.bpf.h"
 #include "progress.bpf.h"
 #include "orphan.bpf.h"
@@ -55,6 +56,7 @@ void BPF_PROG(temper_runnable, struct task_struct *p, u64 enq_flags)
 	if (!t)
 		return;
 	t->runnable_at = scx_bpf_now();
+	end_wait(p, t, t->runnable_at);
 	t->tier = tier_of(p, t, t->runnable_at);
 	activate(p, t, home_tier(p, t));
 }
@@ -254,6 +256,17 @@ static void change_tier(struct task_struct *p, struct task_state *t, u32 tier, s
 	queue_position(p, t);
 }
 
+static bool higher_queued(u32 tier, struct cpu_state *c)
+{
+	for (u32 higher = 0; higher < NR_TIERS; higher++) {
+		if (higher >= tier)
+			return false;
+		if (queued[higher] || c->pinned[higher])
+			return true;
+	}
+	return false;
+}
+
 SEC("struct_ops/dispatch")
 void BPF_PROG(temper_dispatch, s32 cpu, struct task_struct *prev)
 {
@@ -266,6 +279,12 @@ void BPF_PROG(temper_dispatch, s32 cpu, struct task_struct *prev)
 	c->parole_next = 0;
 	if (t) {
 		charge(prev, t);
+		/* Its turn goes on for as long as others wait for what it holds. */
+		if (c->parole && owes(prev, t) && !higher_queued(t->lent_tier, c)) {
+			set_slice(prev, slice_ns[TIER_BACKGROUND]);
+			limit_parole(cpu, LEAST_TURN);
+			return;
+		}
 		change_tier(prev, t, tier_of(prev, t, now), cpu);
 		/* Where it may not stay, the kernel fetches it. */
 		if (bpf_cpumask_test_cpu(cpu, prev->cpus_ptr))
@@ -279,6 +298,10 @@ void BPF_PROG(temper_dispatch, s32 cpu, struct task_struct *prev)
 	}
 	for (u32 tier = 0; tier < NR_TIERS; tier++) {
 		c->seen[tier] = arrivals[tier];
+		if (c->lend_to && c->lend_tier == tier && take_holder(cpu)) {
+			c->parole_next = LEAST_TURN;
+			return;
+		}
 		if (tier == prev_tier) {
 			if (!due_before(prev->scx.dsq_vtime, tier, cpu) || !take(tier, cpu))
 				keep(prev, tier, cpu, now);
@@ -354,14 +377,8 @@ void BPF_PROG(temper_tick, struct task_struct *p)
 
 	if (!t || cpu_state(cpu)->parole)
 		return;
-	for (u32 higher = 0; higher < NR_TIERS; higher++) {
-		if (higher >= t->tier)
-			return;
-		if (queued[higher] || cpu_state(cpu)->pinned[higher]) {
-			set_slice(p, 0);
-			return;
-		}
-	}
+	if (higher_queued(t->tier, cpu_state(cpu)))
+		set_slice(p, 0);
 }
 
 SEC("struct_ops/stopping")
@@ -399,6 +416,42 @@ void BPF_PROG(temper_quiescent, struct task_struct *p, u64 deq_flags)
 		return;
 	withdraw(t);
 	deactivate(t);
+	if (deq_flags & DEQ_SLEEP)
+		lend(p, t, scx_bpf_task_cpu(p));
+}
+
+/* The current task is about to sleep for a lock of the kernel: temper_quiescent() follows. */
+SEC("tp_btf/contention_begin")
+int BPF_PROG(temper_contention_begin, void *lock, u32 flags)
+{
+	struct task_struct *p = bpf_get_current_task_btf();
+	struct task_state *t;
+
+	if (left || flags & (LCB_SPIN | LCB_RT | LCB_PERCPU) || !(flags & (LCB_MUTEX | LCB_READ | LCB_WRITE)))
+		return 0;
+	t = task_state(p);
+	if (!t)
+		return 0;
+	t->wanted_lock = (u64)lock | (flags & LCB_MUTEX ? 0 : IS_RWSEM);
+	/* Of a real-time task, which has no tier, its sleeping is not told. */
+	if (p->prio < MAX_RT_PRIO) {
+		t->tier = TIER_CRITICAL;
+		lend(p, t, bpf_get_smp_processor_id());
+	}
+	return 0;
+}
+
+/* It has the lock, or has given up. */
+SEC("tp_btf/contention_end")
+int BPF_PROG(temper_contention_end, void *lock, int result)
+{
+	struct task_state *t = task_state(bpf_get_current_task_btf());
+
+	if (!t || (t->wanted_lock & ~(u64)IS_RWSEM) != (u64)lock)
+		return 0;
+	t->wanted_lock = 0;
+	t->woken_until = 0;
+	return 0;
 }
 
 SEC("struct_ops/set_weight")

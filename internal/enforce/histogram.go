@@ -44,6 +44,7 @@ func (s *Stats) Add(other Stats) {
 		sum.Preempted += t.Preempted
 		sum.Parole += t.Parole
 		sum.Aged += t.Aged
+		sum.Lent += t.Lent
 		sum.MaxWaitNs = max(sum.MaxWaitNs, t.MaxWaitNs)
 		sum.Wait.Add(t.Wait)
 	}

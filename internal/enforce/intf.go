@@ -10,7 +10,7 @@ import "temper.dev/temper/internal/tier"
 const OpsName = "temper"
 
 // ABI is the layout of the maps that this code can read.
-const ABI = 2
+const ABI = 3
 
 // HistBuckets is the number of buckets of a Hist.
 const HistBuckets = 28
@@ -28,6 +28,7 @@ type TierStats struct {
 	Preempted  uint64
 	Parole     uint64
 	Aged       uint64
+	Lent       uint64
 	MaxWaitNs  uint64
 	Wait       Hist
 }

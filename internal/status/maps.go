@@ -31,7 +31,7 @@ func (s *Status) fromMaps(m *enforce.Snapshot, monotonic time.Duration) {
 	for i, t := range m.Stats.Tier {
 		s.Tiers = append(s.Tiers, Tier{
 			Tier: tier.Tier(i), Cgroups: count[tier.Tier(i)], CPUSeconds: float64(t.RunNs/1e6) / 1e3,
-			Queued: t.Enqueued, PlacedIdle: t.PlacedIdle, Preempted: t.Preempted, Paroles: t.Parole, Aged: t.Aged,
+			Queued: t.Enqueued, PlacedIdle: t.PlacedIdle, Preempted: t.Preempted, Paroles: t.Parole, Aged: t.Aged, Lent: t.Lent,
 			WaitP50US: t.Wait.Percentile(50), WaitP99US: t.Wait.Percentile(99), WaitMaxUS: t.MaxWaitNs / 1000,
 		})
 	}

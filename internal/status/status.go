@@ -61,6 +61,7 @@ type Tier struct {
 	Preempted  uint64    `json:"preempted"`
 	Paroles    uint64    `json:"paroles"`
 	Aged       uint64    `json:"aged"`        // put to the front of the queue after a long wait
+	Lent       uint64    `json:"lent"`        // lent a CPU because others waited for a kernel lock that it held
 	WaitP50US  uint64    `json:"wait_p50_us"` // at most: the upper edge of a power-of-two bucket
 	WaitP99US  uint64    `json:"wait_p99_us"` // at most
 	WaitMaxUS  uint64    `json:"wait_max_us"`

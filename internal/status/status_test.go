@@ -50,6 +50,7 @@ func snapshot() (*enforce.Snapshot, error) {
 		one.MaxWaitNs = uint64(i+1) * 1234567
 	}
 	perCPU.Tier[tier.Background].Preempted, perCPU.Tier[tier.Background].Parole, perCPU.Tier[tier.Background].Aged = 7, 3, 2
+	perCPU.Tier[tier.Background].Lent = 5
 	s.Stats.Add(perCPU)
 	s.Stats.Add(perCPU)
 	return s, nil

@@ -98,10 +98,10 @@ func (s *Status) writeHead(w io.Writer, style Style) {
 }
 
 func (s *Status) writeTiers(w io.Writer) {
-	fmt.Fprintln(w, "TIER\tCGROUPS\tCPU TIME\tWAIT P50\tP99\tMAX\tQUEUED\tPREEMPTED\tPAROLES\tAGED")
+	fmt.Fprintln(w, "TIER\tCGROUPS\tCPU TIME\tWAIT P50\tP99\tMAX\tQUEUED\tPREEMPTED\tPAROLES\tAGED\tLENT")
 	for _, t := range s.Tiers {
-		fmt.Fprintf(w, "%s\t%d\t%.1f s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\n", t.Tier, t.Cgroups, t.CPUSeconds,
-			below(t.WaitP50US), below(t.WaitP99US), micros(t.WaitMaxUS), t.Queued, t.Preempted, t.Paroles, t.Aged)
+		fmt.Fprintf(w, "%s\t%d\t%.1f s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\n", t.Tier, t.Cgroups, t.CPUSeconds,
+			below(t.WaitP50US), below(t.WaitP99US), micros(t.WaitMaxUS), t.Queued, t.Preempted, t.Paroles, t.Aged, t.Lent)
 	}
 }
 

@@ -20,6 +20,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(realTimeRole) != "" {
 		beRealTime()
 	}
+	if what := os.Getenv(ownerRole); what != "" {
+		beOwner(what, os.Args[1])
+	}
 	os.Exit(m.Run())
 }
 

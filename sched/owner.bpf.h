@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A task that waits for a kernel lock lends its tier, and its CPU, to the holder.
+ *
+ * Problem: a background task that is interrupted in the middle of a write holds the file's
+ * lock. A critical task that wants it waits until parole has let the holder end, a quarter of a
+ * millisecond at a time; so does all that queues for the lock behind it.
+ *
+ * Method: the kernel says when a task begins and ends to wait for a mutex or rwsem (tracepoints
+ * contention_begin and _end), and both name their owner and who is next in line. Each time that a waiter
+ * goes to sleep, whichever of these has the lock is marked with lock, waiter and tier, and has that
+ * tier for as long as it holds the lock and the waiter waits: owes() asks both, so a mark need
+ * not be taken back. The waiter's CPU has to choose next, and takes the holder out of its queue; a CPU that
+ * alone may run it is interrupted for that, if it runs lower work. The turn ends with the debt.
+ *
+ * A loan follows the lock. An owner that unlocks leaves it to whom it wakes (end_wait()). One that is
+ * woken and finds the lock taken waits on, in the tier that it was lent, and so lends to who took it. An owner
+ * that sleeps for another lock hands the loan to that one's holder, along a chain of at most LONGEST_CHAIN.
+ * What all this misses (a waiter that leaves while others wait, nested locks) is found by the look
+ * of age.bpf.h, which repeats the last loan of each CPU while its waiter waits.
+ *
+ * To be in an RCU section is to own a lock, too, and nobody can tell who waits for it. So whoever was
+ * interrupted in one SECTION_PATIENCE ago is lent a CPU until it has ended that one.
+ *
+ * Limits: readers that have an rwsem are not known, nor who has a semaphore or a per-CPU rwsem: there
+ * parole is what there is. The locks of user space are not the kernel's business.
+ */
+#ifndef TEMPER_OWNER_BPF_H
+#define TEMPER_OWNER_BPF_H
+
+#include "gap.bpf.h"
+
+/* The flags of contention_begin are macros of include/trace/events/lock.h, and in no type data. */
+enum { LCB_SPIN = 1, LCB_READ = 2, LCB_WRITE = 4, LCB_RT = 8, LCB_PERCPU = 16, LCB_MUTEX = 32 };
+
+enum { LONGEST_CHAIN = 4 };
+
+#define SECTION_PATIENCE (200 * MSEC)
+#define PICK_UP (20 * MSEC) /* a task that was woken to take a lock takes it within this time */
+
+/* In a task's state a lock is its address; a mutex and an rwsem are told apart by a bit that no address has. */
+enum { IS_RWSEM = 1 };
+enum { RWSEM_READER_OWNED = 1, OWNER_FLAGS = 7 };
+
+static __always_inline u64 first_of(struct list_head *line)
+{
+	struct list_head *first = BPF_CORE_READ(line, next);
+
+	return first == line ? 0 : (u64)first;
+}
+
+static __always_inline u64 next_for_mutex(struct mutex *m)
+{
+	struct mutex___71 *m71 = (void *)m;
+	u64 waiter = 0;
+
+	if (bpf_core_field_exists(m71->first_waiter))
+		waiter = (u64)BPF_CORE_READ(m71, first_waiter);
+	else if (bpf_core_field_exists(m->wait_list))
+		waiter = first_of(&m->wait_list);
+	return waiter ? (u64)BPF_CORE_READ((struct mutex_waiter *)waiter, task) : 0;
+}
+
+static __always_inline u64 next_for_rwsem(struct rw_semaphore *s)
+{
+	struct rw_semaphore___71 *s71 = (void *)s;
+	u64 waiter = 0;
+
+	if (bpf_core_field_exists(s71->first_waiter))
+		waiter = (u64)BPF_CORE_READ(s71, first_waiter);
+	else if (bpf_core_field_exists(s->wait_list))
+		waiter = first_of(&s->wait_list);
+	return waiter ? (u64)BPF_CORE_READ((struct rwsem_waiter *)waiter, task) : 0;
+}
+
+/*
+ * Address of the task that has the lock or, if none is known to, is to have it next; 0: nobody. Of a lock
+ * that is gone this is anything, and to be compared only.
+ *
+ * This and other functions below are global, so that the verifier checks each once, by itself: inlined into a
+ * timer's callback, 6.18's ends with an error of its own.
+ */
+__noinline u64 lock_holder(u64 lock)
+{
+	struct rw_semaphore *s = (void *)(lock & ~(u64)IS_RWSEM);
+	struct mutex *m = (void *)lock;
+	u64 owner;
+
+	if (!(lock & IS_RWSEM)) {
+		owner = BPF_CORE_READ(m, owner.counter) & ~(u64)OWNER_FLAGS;
+		return owner ?: next_for_mutex(m);
+	}
+	owner = BPF_CORE_READ(s, owner.counter);
+	/* The last reader's name stays, be it gone. */
+	owner = owner & RWSEM_READER_OWNED ? 0 : owner & ~(u64)OWNER_FLAGS;
+	return owner ?: next_for_rwsem(s);
+}
+
+/* Was it interrupted in an RCU section that it has not ended? */
+static __always_inline bool in_rcu_section(struct task_struct *p)
+{
+	return bpf_core_field_exists(p->rcu_read_unlock_special) && p->rcu_read_unlock_special.b.blocked;
+}
+
+__noinline bool still_waits(s32 pid, u64 lock)
+{
+	struct task_struct *p = bpf_task_from_pid(pid);
+	struct task_state *t;
+	bool waits;
+
+	if (!p)
+		return false;
+	t = task_state(p);
+	waits = t && t->wanted_lock == lock;
+	bpf_task_release(p);
+	return waits;
+}
+
+/* Does it hold the lock that somebody else waits for, or was it just woken to take it? */
+static bool owes(struct task_struct *p, struct task_state *t)
+{
+	u64 lock = t->lent_lock;
+
+	if (!lock || !still_waits(t->lender, lock))
+		return false;
+	return (s64)(t->woken_until - scx_bpf_now()) > 0 || lock_holder(lock) == (u64)p;
+}
+
+/* The holder of a lock, to be released; NULL where there is none. */
+static __always_inline struct task_struct *find_holder(u64 lock)
+{
+	u64 holder = lock_holder(lock);
+	struct task_struct *p = holder ? bpf_task_from_pid(BPF_CORE_READ((struct task_struct *)holder, pid)) : NULL;
+
+	if (p && (u64)p != holder) {
+		bpf_task_release(p);
+		return NULL;
+	}
+	return p;
+}
+
+/* A task can owe one thing at a time: what is asked for by the highest tier. */
+static void mark(struct task_struct *p, struct task_state *t, u64 lock, s32 lender, u32 tier, u64 woken_until)
+{
+	if (owes(p, t) && (t->lent_lock == lock ? t->lent_tier < tier : t->lent_tier <= tier))
+		return;
+	t->lender = lender;
+	t->lent_tier = tier;
+	t->woken_until = woken_until;
+	t->lent_lock = lock;
+}
+
+struct loan {
+	u64 lock;
+	s32 lender; /* who waits for it */
+	u32 tier;
+	s32 cpu; /* that the lender leaves */
+};
+
+/* Lend to the holder of a lock. If it sleeps for one itself, it is the next to lend, and true is returned. */
+__noinline bool lend_once(struct loan *loan)
+{
+	struct task_struct *p;
+	struct task_state *t;
+	struct cpu_state *c;
+	bool more = false;
+
+	if (!loan || !(p = find_holder(loan->lock)))
+		return false;
+	c = cpu_state(loan->cpu);
+	t = task_state(p);
+	if (t && p->pid != loan->lender) {
+		mark(p, t, loan->lock, loan->lender, loan->tier, 0);
+		if (t->tier > loan->tier) {
+			c->lend_tier = loan->tier;
+			c->lend_to = p->pid;
+		}
+		loan->lock = t->wanted_lock;
+		loan->lender = p->pid;
+		more = loan->lock;
+	}
+	bpf_task_release(p);
+	return more;
+}
+
+/* A task sleeps for a lock, and leaves this CPU. Partner: end_wait(). */
+static void lend(struct task_struct *p, struct task_state *t, s32 cpu)
+{
+	struct loan loan = { t->wanted_lock, p->pid, t->tier, cpu };
+	int i;
+
+	if (!loan.lock || loan.tier >= TIER_BACKGROUND)
+		return;
+	cpu_state(cpu)->waiter = loan.lender;
+	bpf_for(i, 0, LONGEST_CHAIN)
+		if (!lend_once(&loan))
+			return;
+}
+
+/* Is the one that last lent this CPU waiting still? Then whoever has the lock now is to have the loan. */
+__noinline bool repeat_loan(s32 cpu)
+{
+	struct cpu_state *c = cpu_state(cpu);
+	struct task_struct *p = c->waiter ? bpf_task_from_pid(c->waiter) : NULL;
+	struct task_state *t;
+
+	c->waiter = 0;
+	if (!p)
+		return false;
+	t = task_state(p);
+	if (t)
+		lend(p, t, cpu);
+	bpf_task_release(p);
+	return true;
+}
+
+/*
+ * A waiter is being woken. If by the owner that unlocks, that one owes nothing any more, and those who
+ * go on waiting wait for this task now. Partner: lend().
+ */
+static void end_wait(struct task_struct *p, struct task_state *waiter, u64 now)
+{
+	struct task_state *waker;
+	u64 lock = waiter->wanted_lock;
+
+	if (!lock)
+		return;
+	waker = task_state(bpf_get_current_task_btf());
+	if (!waker || waker->lent_lock != lock)
+		return;
+	waker->woken_until = 0;
+	if (waker->lender != p->pid)
+		mark(p, waiter, lock, waker->lender, waker->lent_tier, now + PICK_UP);
+	scx_bpf_kick_cpu(bpf_get_smp_processor_id(), KICK_PREEMPT);
+}
+
+/*
+ * The CPU that a queued task is to be lent: the one on which it waits or, where others may run it, one that is
+ * not lent already.
+ */
+static __always_inline s32 cpu_to_lend(struct task_struct *p, struct task_state *t)
+{
+	u32 i;
+
+	if (t->queued == QUEUED_PINNED)
+		return t->queued_cpu;
+	bpf_for(i, 0, config.nr_cpus) {
+		s32 cpu = (t->queued_cpu + i) % config.nr_cpus;
+
+		if (!cpu_state(cpu)->lend_to && may_run_on(p, cpu))
+			return cpu;
+	}
+	return t->queued_cpu;
+}
+
+static void lend_cpu(s32 cpu, s32 pid, u32 tier)
+{
+	struct cpu_state *c = cpu_state(cpu);
+
+	if (c->lend_to && c->lend_tier <= tier)
+		return;
+	c->lend_tier = tier;
+	c->lend_to = pid;
+	if (c->running - 1 > tier)
+		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
+}
+
+/* A look has found this task queued: does it hold up others? Then it is lent a CPU. */
+__noinline bool lend_to_queued(s32 pid, s64 waited, bool marked)
+{
+	bool overdue = waited > (s64)SECTION_PATIENCE;
+	struct task_struct *p = marked || overdue ? bpf_task_from_pid(pid) : NULL;
+	struct task_state *t;
+	u32 tier = NR_TIERS;
+
+	if (!p)
+		return false;
+	bpf_rcu_read_lock(); /* its mask of CPUs is read */
+	t = task_state(p);
+	if (t && owes(p, t))
+		tier = t->lent_tier;
+	else if (t && overdue && in_rcu_section(p))
+		tier = TIER_SYSTEM;
+	if (t && tier < NR_TIERS)
+		lend_cpu(cpu_to_lend(p, t), pid, tier);
+	bpf_rcu_read_unlock();
+	bpf_task_release(p);
+	return true;
+}
+
+/* Move a task from the queue where it is, if it still is, to this CPU, which is choosing. */
+static __noinline bool take_out(struct task_struct *p, u32 tier, bool pinned, s32 cpu)
+{
+	u64 queue = pinned ? pinned_queue(cpu, tier) : shared_queue(tier);
+	struct cpu_state *c = cpu_state(cpu);
+	struct bpf_iter_scx_dsq it;
+	bool taken = false;
+
+	/* Asked again here: whoever changes it after the iterator was made takes the task out of the queue, and it is not found. */
+	if (bpf_iter_scx_dsq_new(&it, queue, 0) == 0 && (pinned || (may_run_on(p, cpu) && !p->migration_disabled))) {
+		if (!pinned)
+			begin_transit(c, tier);
+		taken = scx_bpf_dsq_move(&it, p, DSQ_LOCAL, 0);
+		if (!pinned && !taken)
+			end_transit(c);
+	}
+	bpf_iter_scx_dsq_destroy(&it);
+	return taken;
+}
+
+/* Take the task that this CPU is lent to, or see to it that the CPU does which can. */
+static __noinline bool take_holder(s32 cpu)
+{
+	struct cpu_state *c = cpu_state(cpu);
+	struct task_struct *p = bpf_task_from_pid(c->lend_to);
+	struct task_state *t;
+	u32 tier = NR_TIERS;
+	bool taken = false;
+
+	c->lend_to = 0;
+	if (!p)
+		return false;
+	t = task_state(p);
+	if (t && t->queued && (owes(p, t) || in_rcu_section(p)))
+		tier = t->tier;
+	if (tier < NR_TIERS) {
+		bool pinned = t->queued == QUEUED_PINNED;
+
+		if (pinned ? t->queued_cpu == cpu : may_run_on(p, cpu)) {
+			taken = take_out(p, tier, pinned, cpu);
+		} else if (t->queued_cpu != cpu) {
+			lend_cpu(t->queued_cpu, p->pid, c->lend_tier);
+		}
+	}
+	bpf_task_release(p);
+	if (taken)
+		COUNT_TIER(tier, lent);
+	return taken;
+}
+
+#endif
