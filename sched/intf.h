@@ -45,6 +45,7 @@ struct temper_stats {
 	unsigned long long gap_kicks;	 /* CPUs claimed from background */
 	unsigned long long rechecks;	 /* exit checks that lost the race with an entry check and were repeated */
 	unsigned long long system_over;	 /* times that system tasks had used up their guaranteed share */
+	unsigned long long critical_over; /* times that critical tasks had used up their reservation */
 };
 
 /* Map "control": array with one entry, written from user space. */
@@ -58,6 +59,7 @@ struct temper_config {
 	unsigned int nr_cpus;   /* possible ones */
 	unsigned int nr_online; /* when CPUs come or go, the scheduler is loaded anew */
 	unsigned int system_share_pct;
+	unsigned int reservation_mcpu; /* thousandths of a CPU; 0: critical comes first however much it uses */
 	unsigned long long heartbeat_timeout_ns; /* 0: an orphan stays */
 };
 
@@ -69,6 +71,7 @@ struct temper_info {
 	unsigned int system_share_pct;
 	unsigned int limits_ignored;	   /* attached despite finite cpu.max */
 	unsigned int loader_pid;
+	unsigned int reservation_mcpu;
 	unsigned char bpf_sha256[32];	   /* of the BPF object as embedded in the loader */
 };
 
@@ -103,7 +106,7 @@ enum temper_status {
 
 _Static_assert(sizeof(struct temper_hist) == 8 * TEMPER_HIST_BUCKETS, "hist");
 _Static_assert(sizeof(struct temper_tier_stats) == 64 + sizeof(struct temper_hist), "tier_stats");
-_Static_assert(sizeof(struct temper_info) == 56, "info");
+_Static_assert(sizeof(struct temper_info) == 60, "info");
 _Static_assert(sizeof(struct temper_exit_info) == 656, "exit_info");
 
 #endif

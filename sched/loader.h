@@ -24,6 +24,7 @@ struct options {
 	const char *pin_dir; /* NULL: nothing is pinned */
 	unsigned heartbeat_timeout_s;
 	unsigned system_share_pct;
+	unsigned reservation_mcpu; /* 0: none */
 	bool ignore_limits;
 	bool json;
 	bool verbose;

@@ -25,6 +25,8 @@ static const char help[] =
 	"  --no-pin                  pin nothing: the scheduler leaves together with this process\n"
 	"  --heartbeat-timeout SEC   a scheduler whose loader is gone leaves after this long (default 10; 0: never)\n"
 	"  --system-share PCT        share of the node that the system tier has for sure (default 20)\n"
+	"  --reservation CPUS        critical comes first up to so many CPUs, as in 2.5, and beyond that shares with\n"
+	"                            standard by weight (default: it comes first however much it uses)\n"
 	"  --ignore-limits           attach although finite cpu.max are set; they are NOT enforced then\n"
 	"  --json                    events as JSON lines on stdout\n"
 	"  --verbose                 show what libbpf and the verifier say\n"
@@ -70,15 +72,26 @@ static unsigned number(const char *text, unsigned most)
 	return n;
 }
 
+static unsigned millicpus(const char *text)
+{
+	char *end;
+	double cpus = strtod(text, &end);
+
+	if (end == text || *end || !(cpus >= 0.001 && cpus <= TEMPER_MAX_CPUS))
+		usage("not a number of CPUs:", text);
+	return cpus * 1000 + 0.5;
+}
+
 void parse_options(int argc, char **argv)
 {
-	enum { TIER = 1, PIN, NO_PIN, HEARTBEAT, SHARE, IGNORE_LIMITS, JSON, VERBOSE, VERSION, HELP };
+	enum { TIER = 1, PIN, NO_PIN, HEARTBEAT, SHARE, RESERVATION, IGNORE_LIMITS, JSON, VERBOSE, VERSION, HELP };
 	static const struct option long_options[] = {
 		{ "tier", required_argument, NULL, TIER },
 		{ "pin", required_argument, NULL, PIN },
 		{ "no-pin", no_argument, NULL, NO_PIN },
 		{ "heartbeat-timeout", required_argument, NULL, HEARTBEAT },
 		{ "system-share", required_argument, NULL, SHARE },
+		{ "reservation", required_argument, NULL, RESERVATION },
 		{ "ignore-limits", no_argument, NULL, IGNORE_LIMITS },
 		{ "json", no_argument, NULL, JSON },
 		{ "verbose", no_argument, NULL, VERBOSE },
@@ -105,6 +118,9 @@ void parse_options(int argc, char **argv)
 			break;
 		case SHARE:
 			options.system_share_pct = number(optarg, 100);
+			break;
+		case RESERVATION:
+			options.reservation_mcpu = millicpus(optarg);
 			break;
 		case IGNORE_LIMITS:
 			options.ignore_limits = true;

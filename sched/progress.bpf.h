@@ -77,7 +77,9 @@ static u32 tier_of(struct task_struct *p, struct task_state *t, u64 now)
 
 	if (owes(p, t) && t->lent_tier < tier)
 		tier = t->lent_tier;
-	return tier == TIER_SYSTEM ? tier_within_budget(now) : tier;
+	if (tier == TIER_SYSTEM)
+		return tier_of_system(now);
+	return tier == TIER_CRITICAL ? tier_of_critical(now) : tier;
 }
 
 /* How often this CPU serves a tier of which `waiting` tasks are queued for it, at the least. */

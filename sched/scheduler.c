@@ -138,6 +138,7 @@ static bool same_scheduler(const struct temper_info *info)
 {
 	return info->abi == TEMPER_ABI && !memcmp(info->bpf_sha256, bpf_sha256, sizeof(bpf_sha256)) &&
 	       info->system_share_pct == options.system_share_pct &&
+	       info->reservation_mcpu == options.reservation_mcpu &&
 	       info->heartbeat_timeout_ms == options.heartbeat_timeout_s * 1000;
 }
 
@@ -174,6 +175,7 @@ static enum temper_status describe(struct scheduler *s, bool limits_ignored)
 		.nr_cpus = libbpf_num_possible_cpus(),
 		.heartbeat_timeout_ms = options.heartbeat_timeout_s * 1000,
 		.system_share_pct = options.system_share_pct,
+		.reservation_mcpu = options.reservation_mcpu,
 		.limits_ignored = limits_ignored,
 		.loader_pid = getpid(),
 	};
@@ -199,6 +201,7 @@ static enum temper_status configure(struct scheduler *s)
 		.nr_cpus = libbpf_num_possible_cpus(),
 		.nr_online = sysconf(_SC_NPROCESSORS_ONLN),
 		.system_share_pct = options.system_share_pct,
+		.reservation_mcpu = options.reservation_mcpu,
 		/* Without a pin it cannot be orphaned. */
 		.heartbeat_timeout_ns = options.pin_dir ? options.heartbeat_timeout_s * 1000000000ull : 0,
 	};

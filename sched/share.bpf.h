@@ -17,13 +17,13 @@
  * locked together.
  *
  * Limits: what a task is due changes while it runs, and is applied as it stands when
- * the task is charged. One that slept keeps at most one slice of credit.
+ * the task is charged. One that slept keeps at most one slice of credit. Critical work that is over
+ * its reservation (budget.bpf.h) queues with standard; the weights of both then count as those of one tier.
  */
 #ifndef TEMPER_SHARE_BPF_H
 #define TEMPER_SHARE_BPF_H
 
-#include "stats.bpf.h"
-#include "tier.bpf.h"
+#include "budget.bpf.h"
 
 #define WHOLE (1ULL << 30) /* a share of 1 */
 
@@ -50,7 +50,7 @@ static __noinline void change_active(u32 index, u32 tier, s32 by, u64 weight)
 	bpf_for(level, 0, MAX_DEPTH) {
 		bool turned;
 
-		if (!s || tier >= NR_TIERS)
+		if (!s || tier >= NR_SUMS)
 			return;
 		atomic_add(&s->sum[tier], delta);
 		bpf_spin_lock(&s->lock);
@@ -66,14 +66,24 @@ static __noinline void change_active(u32 index, u32 tier, s32 by, u64 weight)
 	}
 }
 
-static void activate(struct task_struct *p, struct task_state *t, u32 tier)
+/* Critical and standard are counted together as well where they may have to share: as SERVICES. */
+static void count_active(struct task_state *t, s32 by)
+{
+	u32 tier = t->active_tier;
+
+	change_active(t->cgroup, tier, by, t->active_weight);
+	if (config.reservation_mcpu && (tier == TIER_CRITICAL || tier == TIER_STANDARD))
+		change_active(t->cgroup, SERVICES, by, t->active_weight);
+}
+
+static void activate(struct task_state *t, u32 tier, u32 weight)
 {
 	if (t->active)
 		return;
 	t->active = true;
 	t->active_tier = tier;
-	t->active_weight = p->scx.weight;
-	change_active(t->cgroup, tier, 1, t->active_weight);
+	t->active_weight = weight;
+	count_active(t, 1);
 }
 
 static void deactivate(struct task_state *t)
@@ -81,19 +91,19 @@ static void deactivate(struct task_state *t)
 	if (!t->active)
 		return;
 	t->active = false;
-	change_active(t->cgroup, t->active_tier, -1, t->active_weight);
+	count_active(t, -1);
 }
 
 static void set_cgroup_weight(struct cgroup *cgrp, u32 weight)
 {
 	struct cgroup_slot *s = slot_at(slot_of(cgrp)), *parent;
-	s64 delta[NR_TIERS] = {};
+	s64 delta[NR_SUMS] = {};
 
 	if (!s || s->id != cgrp->kn->id)
 		return;
 	bpf_spin_lock(&s->lock);
 	s->weight = weight;
-	for (u32 t = 0; t < NR_TIERS; t++) {
+	for (u32 t = 0; t < NR_SUMS; t++) {
 		if (s->nr[t]) {
 			delta[t] = (s64)weight - s->charged[t];
 			s->charged[t] = weight;
@@ -102,20 +112,26 @@ static void set_cgroup_weight(struct cgroup *cgrp, u32 weight)
 	bpf_spin_unlock(&s->lock);
 	parent = s->parent == NO_SLOT ? NULL : slot_at(s->parent);
 	if (parent)
-		for (u32 t = 0; t < NR_TIERS; t++)
+		for (u32 t = 0; t < NR_SUMS; t++)
 			atomic_add(&parent->sum[t], delta[t]);
 }
 
-/* The share of its tier, of WHOLE, that an active task is due now; at least 1. */
+/* Critical and standard tasks in one queue share by all weights of both. */
+static __always_inline bool shares_with_services(struct task_state *t)
+{
+	return critical_is_over() && t->tier == TIER_STANDARD && (t->active_tier == TIER_CRITICAL || t->active_tier == TIER_STANDARD);
+}
+
+/* The share of its tier, or of those with which it has to share, of WHOLE, that an active task is due now; at least 1. */
 static __noinline u64 share_of(struct task_state *t)
 {
 	struct cgroup_slot *s = slot_at(t->cgroup);
 	u64 share = WHOLE, weight = t->active_weight;
-	u32 tier = t->active_tier;
+	u32 tier = shares_with_services(t) ? SERVICES : t->active_tier;
 	int level;
 
 	bpf_for(level, 0, MAX_DEPTH) {
-		if (!s || tier >= NR_TIERS)
+		if (!s || tier >= NR_SUMS)
 			break;
 		u64 sum = s->sum[tier];
 
@@ -129,62 +145,38 @@ static __noinline u64 share_of(struct task_state *t)
 	return share ?: 1;
 }
 
-/*
- * The system tier comes first, but only for its guaranteed share of the node: then
- * its tasks queue with the critical ones. What serves one CPU is not counted. Of a budget
- * that is not used no more is kept than BURST earns: it is what critical may have to wait for.
- */
-#define BURST (20 * MSEC)
-
-static s64 system_budget_ns;
-static u64 system_refilled_at;
-
-static u32 tier_within_budget(u64 now)
-{
-	u64 last = system_refilled_at;
-	s64 cap = BURST * config.nr_online * config.system_share_pct / 100;
-
-	if (now - last > MSEC && __sync_val_compare_and_swap(&system_refilled_at, last, now) == last) {
-		s64 earned = (now - last) * config.nr_online * config.system_share_pct / 100;
-		s64 debt = system_budget_ns < -cap ? -cap : system_budget_ns; /* what it used as critical is not held against it for long */
-		s64 budget = debt + earned;
-
-		system_budget_ns = last && budget < cap ? budget : cap;
-	}
-	if (system_budget_ns > 0)
-		return TIER_SYSTEM;
-	COUNT(system_over);
-	return TIER_CRITICAL;
-}
-
-/* Charge a running task for the CPU time since it was last charged. */
+/* Charge a running task, and the tier that it belongs to, for the CPU time since it was last charged. */
 static void charge(struct task_struct *p, struct task_state *t)
 {
 	u64 used = p->se.sum_exec_runtime - t->charged_exec;
 	struct temper_stats *s = get_stats();
-	u32 tier = t->tier;
+	u32 home = t->active_tier;
 
-	if (!used || !s || tier >= NR_TIERS)
+	if (!used || !s || home >= NR_TIERS)
 		return;
 	t->charged_exec += used;
-	s->tier[tier].run_ns += used;
+	s->tier[home].run_ns += used;
 	set_vtime(p, p->scx.dsq_vtime + used * WHOLE / share_of(t));
-	if (t->active_tier == TIER_SYSTEM && !serves_one_cpu(p))
-		atomic_add((u64 *)&system_budget_ns, -(s64)used);
+	charge_budget(p, home, t->tier, used);
 }
 
-/* Where in its tier's queue a task stands: its own virtual time, with no more than a slice of credit. */
+/* Where in its tier's queue a task stands: its own virtual time in that tier, with no more than a slice of credit. */
 static u64 queue_position(struct task_struct *p, struct task_state *t)
 {
-	u32 tier = t->tier;
+	u32 tier = t->tier, last = t->vtime_tier;
 
 	if (tier >= NR_TIERS)
 		return 0;
 	u64 oldest = tier_clock[tier] - slice_ns[tier];
 
-	/* Virtual times of different tiers cannot be compared. */
-	if (t->vtime_tier != tier || (s64)(p->scx.dsq_vtime - oldest) < 0) {
+	/* Virtual times of different tiers cannot be compared. Who goes back and forth gets no credit for it. */
+	if (last != tier) {
+		if (last < NR_TIERS)
+			t->vtime[last] = p->scx.dsq_vtime;
 		t->vtime_tier = tier;
+		set_vtime(p, t->vtime[tier]);
+	}
+	if ((s64)(p->scx.dsq_vtime - oldest) < 0) {
 		set_vtime(p, oldest);
 		return oldest;
 	}

@@ -54,6 +54,7 @@ struct task_state {
 	u8 active_tier;
 	u32 active_weight;
 	u8 vtime_tier;	  /* tier whose clock dsq_vtime belongs to */
+	u64 vtime[NR_TIERS]; /* what it was when the task left that tier */
 	u8 queued;	  /* enum queued_as */
 	bool sync_wake;	  /* its waker said that it would sleep */
 	s32 woken_on;

@@ -17,6 +17,7 @@
 #include "state.bpf.h"
 #include "stats.bpf.h"
 #include "tier.bpf.h"
+#include "budget.bpf.h"
 #include "share.bpf.h"
 #include "gap.bpf.h"
 #include "handoff.bpf.h"
@@ -58,7 +59,7 @@ void BPF_PROG(temper_runnable, struct task_struct *p, u64 enq_flags)
 	t->runnable_at = scx_bpf_now();
 	end_wait(p, t, t->runnable_at);
 	t->tier = tier_of(p, t, t->runnable_at);
-	activate(p, t, home_tier(p, t));
+	activate(t, home_tier(p, t), p->scx.weight);
 }
 
 SEC("struct_ops/select_cpu")
@@ -136,7 +137,7 @@ static void count_where_due(struct task_struct *p, struct task_state *t)
 	if (!t->active || duty(p) || t->active_tier == home)
 		return;
 	deactivate(t);
-	activate(p, t, home);
+	activate(t, home, p->scx.weight);
 }
 
 SEC("struct_ops/enqueue")
@@ -461,13 +462,8 @@ void BPF_PROG(temper_set_weight, struct task_struct *p, u32 weight)
 
 	if (!t || !t->active || t->active_weight == weight)
 		return;
-	u32 tier = t->active_tier;
-
 	deactivate(t);
-	t->active = true;
-	t->active_tier = tier;
-	t->active_weight = weight;
-	change_active(t->cgroup, tier, 1, weight);
+	activate(t, t->active_tier, weight);
 }
 
 SEC("struct_ops.s/cgroup_init")

@@ -26,12 +26,14 @@
 #define MAX_DEPTH 24
 #define NO_SLOT 0 /* slot 0 is never given away */
 
+enum { SERVICES = NR_TIERS, NR_SUMS }; /* critical and standard together: share.bpf.h */
+
 struct cgroup_slot {
 	struct bpf_spin_lock lock; /* over the fields from weight to charged */
 	u32 weight;
-	u32 nr[NR_TIERS];      /* active tasks and child cgroups, by tier */
-	u32 charged[NR_TIERS]; /* weight with which this one counts in its parent's sum while nr > 0 */
-	u64 sum[NR_TIERS];     /* weights of what is active below; atomic */
+	u32 nr[NR_SUMS];      /* active tasks and child cgroups, by tier */
+	u32 charged[NR_SUMS]; /* weight with which this one counts in its parent's sum while nr > 0 */
+	u64 sum[NR_SUMS];     /* weights of what is active below; atomic */
 	u64 id;
 	u32 parent;
 	u32 tier;

@@ -33,6 +33,7 @@ type Config struct {
 	IgnoreLimits     bool
 	HeartbeatTimeout time.Duration // 0: a scheduler without a loader stays for ever
 	SystemShare      int           // per cent of the node that the system tier is sure of
+	Reservation      float64       // CPUs up to which critical comes first; 0: however much it uses
 	Fallback         string
 }
 
@@ -64,7 +65,7 @@ func Parse(data []byte) (*Config, error) {
 	cfg := &Config{
 		Cgroups: map[string]tier.Tier{}, Units: map[string]tier.Tier{},
 		IgnoreLimits: f.IgnoreLimits, HeartbeatTimeout: f.HeartbeatTimeout.value,
-		SystemShare: f.SystemShare.value, Fallback: f.Fallback.value,
+		SystemShare: f.SystemShare.value, Reservation: f.Reservation.value, Fallback: f.Fallback.value,
 	}
 	seen := map[string]int{}
 	for t, members := range f.Tiers.byTier() {

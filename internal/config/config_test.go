@@ -21,6 +21,7 @@ tiers:
 ignoreLimits: true
 heartbeatTimeout: 0s
 systemShare: 30
+reservation: 2.5
 fallback: none
 `))
 	if err != nil {
@@ -29,7 +30,7 @@ fallback: none
 	want := &Config{
 		Cgroups:      map[string]tier.Tier{"/kubepods/x": tier.Critical, "/batch": tier.Background},
 		Units:        map[string]tier.Tier{"nginx.service": tier.Critical},
-		IgnoreLimits: true, HeartbeatTimeout: 0, SystemShare: 30, Fallback: FallbackNone,
+		IgnoreLimits: true, HeartbeatTimeout: 0, SystemShare: 30, Reservation: 2.5, Fallback: FallbackNone,
 	}
 	if !reflect.DeepEqual(cfg, want) {
 		t.Errorf("got %+v, want %+v", cfg, want)
@@ -74,6 +75,8 @@ func TestRefused(t *testing.T) {
 		{"no list", "tiers:\n  system:\n    cgroups: /a\n", "line 3: a list is expected here, as in [/a]"},
 		{"fallback", "fallback: idle\n", `line 1: fallback "idle": use cpu.idle or none`},
 		{"share", "systemShare: 0\n", "line 1: systemShare"},
+		{"reservation", "reservation: 0\n", "line 1: reservation \"0\": use a number of CPUs"},
+		{"no number", "reservation: .nan\n", "line 1: reservation"},
 		{"timeout", "heartbeatTimeout: 1s\n", "line 1: heartbeatTimeout"},
 		{"no duration", "heartbeatTimeout: 10\n", "is not a duration"},
 		{"wrong type", "ignoreLimits: perhaps\n", "line 1"},

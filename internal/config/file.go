@@ -16,6 +16,7 @@ type file struct {
 	IgnoreLimits     bool     `yaml:"ignoreLimits"`
 	HeartbeatTimeout duration `yaml:"heartbeatTimeout"`
 	SystemShare      share    `yaml:"systemShare"`
+	Reservation      cpus     `yaml:"reservation"`
 	Fallback         fallback `yaml:"fallback"`
 }
 
@@ -35,7 +36,7 @@ type members struct {
 var (
 	nouns = map[string]string{"file": "key", "tiers": "tier", "members": "key"}
 	known = map[string]string{
-		"file":    "tiers, ignoreLimits, heartbeatTimeout, systemShare or fallback",
+		"file":    "tiers, ignoreLimits, heartbeatTimeout, systemShare, reservation or fallback",
 		"tiers":   "system, critical, standard or background",
 		"members": "cgroups or units",
 	}
@@ -85,6 +86,16 @@ type share struct{ value int }
 func (s *share) UnmarshalYAML(node *yaml.Node) error {
 	if err := node.Decode(&s.value); err != nil || s.value < 1 || s.value > 100 {
 		return fmt.Errorf("line %d: systemShare %q: use a percentage from 1 to 100", node.Line, node.Value)
+	}
+	return nil
+}
+
+type cpus struct{ value float64 }
+
+func (c *cpus) UnmarshalYAML(node *yaml.Node) error {
+	// Written so that what is not a number (.nan) is refused, too.
+	if err := node.Decode(&c.value); err != nil || !(c.value >= 0.001 && c.value <= 512) {
+		return fmt.Errorf("line %d: reservation %q: use a number of CPUs such as 2.5", node.Line, node.Value)
 	}
 	return nil
 }

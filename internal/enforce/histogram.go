@@ -52,4 +52,5 @@ func (s *Stats) Add(other Stats) {
 	s.GapKicks += other.GapKicks
 	s.Rechecks += other.Rechecks
 	s.SystemOver += other.SystemOver
+	s.CriticalOver += other.CriticalOver
 }

@@ -35,11 +35,12 @@ type TierStats struct {
 
 // Stats is the entry of map "stats", for one CPU.
 type Stats struct {
-	Tier       [tier.Count]TierStats
-	Gap        Hist
-	GapKicks   uint64
-	Rechecks   uint64
-	SystemOver uint64
+	Tier         [tier.Count]TierStats
+	Gap          Hist
+	GapKicks     uint64
+	Rechecks     uint64
+	SystemOver   uint64
+	CriticalOver uint64
 }
 
 // Control is the entry of map "control".
@@ -56,6 +57,7 @@ type Info struct {
 	SystemSharePct     uint32
 	LimitsIgnored      uint32
 	LoaderPID          uint32
+	ReservationMCPU    uint32
 	BPFSHA256          [32]uint8
 }
 

@@ -55,6 +55,9 @@ func Args(cfg *config.Config, pins string) []string {
 	args := []string{"--json", "--pin", pins,
 		"--heartbeat-timeout", strconv.Itoa(int(cfg.HeartbeatTimeout / time.Second)),
 		"--system-share", strconv.Itoa(cfg.SystemShare)}
+	if cfg.Reservation > 0 {
+		args = append(args, "--reservation", strconv.FormatFloat(cfg.Reservation, 'f', -1, 64))
+	}
 	if cfg.IgnoreLimits {
 		args = append(args, "--ignore-limits")
 	}

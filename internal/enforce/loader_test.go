@@ -153,8 +153,8 @@ func TestLoaderHandsOverWhenTheAgentDies(t *testing.T) {
 }
 
 func TestArgs(t *testing.T) {
-	cfg := &config.Config{IgnoreLimits: true, HeartbeatTimeout: 12 * time.Second, SystemShare: 30}
-	want := []string{"--json", "--pin", "/pins", "--heartbeat-timeout", "12", "--system-share", "30", "--ignore-limits"}
+	cfg := &config.Config{IgnoreLimits: true, HeartbeatTimeout: 12 * time.Second, SystemShare: 30, Reservation: 2.5}
+	want := []string{"--json", "--pin", "/pins", "--heartbeat-timeout", "12", "--system-share", "30", "--reservation", "2.5", "--ignore-limits"}
 	if got := Args(cfg, "/pins"); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -13,7 +13,7 @@ func (s *Status) fromMaps(m *enforce.Snapshot, monotonic time.Duration) {
 	s.LimitsIgnored = m.Info.LimitsIgnored != 0
 	age := monotonic - time.Duration(m.Control.HeartbeatNs)
 	s.Loader = &Loader{
-		PID: int(m.Info.LoaderPID), SystemSharePct: int(m.Info.SystemSharePct),
+		PID: int(m.Info.LoaderPID), SystemSharePct: int(m.Info.SystemSharePct), ReservationCPUs: float64(m.Info.ReservationMCPU) / 1000,
 		HeartbeatTimeoutS: float64(m.Info.HeartbeatTimeoutMs) / 1000, HeartbeatAgeS: max(0, age.Round(time.Millisecond).Seconds()),
 		BPFSHA256: hex.EncodeToString(m.Info.BPFSHA256[:]),
 	}
@@ -37,6 +37,6 @@ func (s *Status) fromMaps(m *enforce.Snapshot, monotonic time.Duration) {
 	}
 	s.Gap = &Gap{
 		P50US: m.Stats.Gap.Percentile(50), P99US: m.Stats.Gap.Percentile(99),
-		Kicks: m.Stats.GapKicks, Rechecks: m.Stats.Rechecks, SystemOver: m.Stats.SystemOver,
+		Kicks: m.Stats.GapKicks, Rechecks: m.Stats.Rechecks, SystemOver: m.Stats.SystemOver, CriticalOver: m.Stats.CriticalOver,
 	}
 }

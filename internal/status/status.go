@@ -46,6 +46,7 @@ type Agent struct {
 type Loader struct {
 	PID               int     `json:"pid"`
 	SystemSharePct    int     `json:"system_share_pct"`
+	ReservationCPUs   float64 `json:"reservation_cpus"`    // 0: critical comes first however much it uses
 	HeartbeatTimeoutS float64 `json:"heartbeat_timeout_s"` // 0: an orphaned scheduler stays
 	HeartbeatAgeS     float64 `json:"heartbeat_age_s"`
 	BPFSHA256         string  `json:"bpf_sha256"`
@@ -69,11 +70,12 @@ type Tier struct {
 
 // Gap is for how long background ran on while a higher tier waited for its CPU.
 type Gap struct {
-	P50US      uint64 `json:"p50_us"` // at most
-	P99US      uint64 `json:"p99_us"` // at most
-	Kicks      uint64 `json:"kicks"`
-	Rechecks   uint64 `json:"rechecks"`
-	SystemOver uint64 `json:"system_over"` // times that the system tier had used up its share
+	P50US        uint64 `json:"p50_us"` // at most
+	P99US        uint64 `json:"p99_us"` // at most
+	Kicks        uint64 `json:"kicks"`
+	Rechecks     uint64 `json:"rechecks"`
+	SystemOver   uint64 `json:"system_over"`   // times that the system tier had used up its share
+	CriticalOver uint64 `json:"critical_over"` // times that the critical tier had used up its reservation
 }
 
 // Sources are where the truth lies.

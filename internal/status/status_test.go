@@ -37,11 +37,11 @@ func withAgent(t *testing.T, root host.Root) {
 
 func snapshot() (*enforce.Snapshot, error) {
 	s := &enforce.Snapshot{
-		Info:    enforce.Info{ABI: enforce.ABI, NrCPUs: 2, HeartbeatTimeoutMs: 10000, SystemSharePct: 20, LimitsIgnored: 1, LoaderPID: 4242, BPFSHA256: [32]uint8{0xab, 0xcd}},
+		Info:    enforce.Info{ABI: enforce.ABI, NrCPUs: 2, HeartbeatTimeoutMs: 10000, SystemSharePct: 20, LimitsIgnored: 1, LoaderPID: 4242, ReservationMCPU: 1500, BPFSHA256: [32]uint8{0xab, 0xcd}},
 		Control: enforce.Control{TierGen: 2, HeartbeatNs: uint64(99500 * time.Millisecond)},
 		Tiers:   map[uint64]tier.Tier{10: tier.Critical, 11: tier.Background, 12: tier.Background},
 	}
-	perCPU := enforce.Stats{GapKicks: 12, Rechecks: 1, SystemOver: 2}
+	perCPU := enforce.Stats{GapKicks: 12, Rechecks: 1, SystemOver: 2, CriticalOver: 4}
 	perCPU.Gap.Bucket[5], perCPU.Gap.Bucket[8] = 98, 2
 	for i := range perCPU.Tier {
 		one := &perCPU.Tier[i]

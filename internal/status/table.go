@@ -91,6 +91,9 @@ func (s *Status) writeHead(w io.Writer, style Style) {
 	}
 	if s.Loader != nil {
 		fmt.Fprintf(w, "scx_temper\tprocess %d, heartbeat %.1f s ago (the scheduler leaves after %s)\n", s.Loader.PID, s.Loader.HeartbeatAgeS, timeout(s.Loader.HeartbeatTimeoutS))
+		if s.Loader.ReservationCPUs > 0 {
+			fmt.Fprintf(w, "reservation\tcritical comes first up to %g CPUs; it was over that %d times\n", s.Loader.ReservationCPUs, s.Gap.CriticalOver)
+		}
 	}
 	if s.LimitsIgnored {
 		fmt.Fprintf(w, "limits\t%s\n", style.Warn("ignored: finite cpu.max is not kept"))

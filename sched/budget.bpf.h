@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * How far a tier comes first: system's share, and critical's reservation.
+ *
+ * Problem: strictness without a bound starves what stands below. System work must be sure of
+ * its share and no more; critical may be held to what its owners have asked for.
+ *
+ * Method: each of the two earns time at its rate (share of the node, reserved CPUs) and pays with what
+ * its tasks use while they come first. Whoever becomes runnable with nothing left stands one tier lower:
+ * system with critical, critical with standard. There weights decide (share.bpf.h). What is not used is kept
+ * for as long as `keeps` earns: a service may be that much above its rate for a while. A debt is forgotten
+ * beyond the same.
+ *
+ * Limits: asked when a task is queued or its turn ends, so that a turn (slice_ns) may end in debt.
+ */
+#ifndef TEMPER_BUDGET_BPF_H
+#define TEMPER_BUDGET_BPF_H
+
+#include "tier.bpf.h"
+#include "stats.bpf.h"
+
+struct budget {
+	s64 ns; /* atomic; what is left, or owed */
+	u64 refilled_at;
+};
+
+static struct budget system_budget, critical_budget;
+
+#define SYSTEM_KEEPS (20 * MSEC)    /* it is what critical may have to wait for */
+#define CRITICAL_KEEPS (100 * MSEC) /* a period of stock's cpu.max: bursts of that length are known to be normal */
+
+static bool within(struct budget *b, u64 millicpus, u64 keeps, u64 now)
+{
+	u64 last = b->refilled_at;
+	s64 most = keeps * millicpus / 1000, since = now - last;
+
+	/* Negative where another CPU has refilled since `now` was read. */
+	if (since > (s64)MSEC && __sync_val_compare_and_swap(&b->refilled_at, last, now) == last) {
+		s64 before = b->ns, after = (before < -most ? -most : before) + since * (s64)millicpus / 1000;
+
+		if (!last || after > most)
+			after = most;
+		__sync_fetch_and_add(&b->ns, after - before); /* others pay meanwhile */
+	}
+	return b->ns > 0;
+}
+
+static __always_inline void pay(struct budget *b, u64 used)
+{
+	__sync_fetch_and_add(&b->ns, -(s64)used);
+}
+
+static u64 critical_over_at; /* when a critical task last found nothing left */
+
+/* Does critical share with standard? Not only in the moments between what it earns and what it pays. */
+static __always_inline bool critical_is_over(void)
+{
+	return config.reservation_mcpu && critical_over_at && scx_bpf_now() - critical_over_at < CRITICAL_KEEPS;
+}
+
+static u32 tier_of_critical(u64 now)
+{
+	if (!config.reservation_mcpu || within(&critical_budget, config.reservation_mcpu, CRITICAL_KEEPS, now))
+		return TIER_CRITICAL;
+	critical_over_at = now;
+	COUNT(critical_over);
+	return TIER_STANDARD;
+}
+
+static u32 tier_of_system(u64 now)
+{
+	if (within(&system_budget, config.nr_online * config.system_share_pct * 10, SYSTEM_KEEPS, now))
+		return TIER_SYSTEM;
+	COUNT(system_over);
+	return tier_of_critical(now);
+}
+
+/* A task that belongs to tier `home` has run in `tier`. What serves one CPU is the kernel's own, and not counted. */
+static __always_inline void charge_budget(struct task_struct *p, u32 home, u32 tier, u64 used)
+{
+	if (home == TIER_SYSTEM && !serves_one_cpu(p))
+		pay(&system_budget, used);
+	else if (config.reservation_mcpu && home == TIER_CRITICAL && tier == TIER_CRITICAL)
+		pay(&critical_budget, used);
+}
+
+#endif
