@@ -15,7 +15,7 @@ include packaging/install.mk
 include docs/docs.mk
 include pathfence/pathfence.mk
 
-.PHONY: demo records chaos soak kernels test-chaos help deps lab-deps build temper sched guest test test-unit test-guest test-timed test-lab lint clean
+.PHONY: demo records chaos soak kernels topologies test-chaos help deps lab-deps build temper sched guest test test-unit test-guest test-timed test-lab lint clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,12 +58,21 @@ test-unit: ## the tests that need no guest
 test-guest: build ## scheduler, loader and agent in a real kernel, in an emulated machine
 	$(GO) test -c -tags guest -o build/guest.test ./test/guest
 	timeout 1500 bin/temper lab exec --timeout 900s --cpus 2 --console build/console.log --file /guest.test=build/guest.test -- \
-		/guest.test -test.v -test.skip '^Test(Timed|Interrupted)' || { status=$$?; cat build/console.log; exit $$status; }
+		/guest.test -test.v -test.skip '^Test(Timed|Interrupted|Topology)' || { status=$$?; cat build/console.log; exit $$status; }
 	bin/temper lab survey --kernels 6.18 --check records/kernels.json
+	$(MAKE) topologies TOPOLOGIES=1x2x2
+
+TOPOLOGIES := 1x2x1 1x2x2 1x4x2 1x8x1 2x4x2
+topologies: build ## fences, loans and SMT, on machines of several shapes: sockets x cores x threads
+	$(GO) test -c -tags guest -o build/guest.test ./test/guest
+	for shape in $(TOPOLOGIES); do \
+		timeout 1500 bin/temper lab exec --timeout 900s --topology $$shape --console build/console.log --file /guest.test=build/guest.test -- \
+			/guest.test -test.v -test.run '^TestTopology' || { status=$$?; cat build/console.log; exit $$status; } \
+	done
 
 test-timed: build ## the tests of figures, on the deterministic machine
 	$(GO) test -c -tags guest -o build/guest.test ./test/guest
-	timeout 1500 bin/temper lab exec --timeout 1400s --cpus 3 --deterministic --file /guest.test=build/guest.test -- \
+	timeout 2500 bin/temper lab exec --timeout 2400s --cpus 3 --deterministic --file /guest.test=build/guest.test -- \
 		/guest.test -test.v -test.run '^Test(Timed|Interrupted)'
 
 # The same seed twice gives the same record, to the last digit; on the way, a bursty service and a

@@ -16,8 +16,9 @@ import (
 
 // ExecOptions is one command to run in a guest.
 type ExecOptions struct {
-	CPUs     int // virtual CPUs
-	Quantum  int // with it the machine is the deterministic one, on which every virtual CPU has a turn in this time, in us
+	CPUs     int    // virtual CPUs
+	Topology string // as 1x2x2: sockets, cores of each, threads of each core, in place of CPUs; on the fast machine only
+	Quantum  int    // with it the machine is the deterministic one, on which every virtual CPU has a turn in this time, in us
 	Argv     []string
 	Env      []string          // added to the guest's own
 	Files    map[string]string // path in the guest: path on the host
@@ -86,8 +87,15 @@ func (l *Lab) execOnce(ctx context.Context, o ExecOptions) (status int, err erro
 
 // execArgs are the machine's. The deterministic one has the ladder's speed, and so its numbers of CPUs.
 func (l *Lab) execArgs(o ExecOptions) ([]string, error) {
+	if o.Quantum == 0 && o.Topology != "" {
+		smp, err := parseTopology(o.Topology)
+		return fastArgs(smp, l.cache.Vmlinuz(l.Kernel)), err
+	}
+	if o.Topology != "" {
+		return nil, exit.New(exit.Usage, "leave out --deterministic, or --topology", "the deterministic machine has one topology")
+	}
 	if o.Quantum == 0 {
-		return fastArgs(o.CPUs, l.cache.Vmlinuz(l.Kernel)), nil
+		return fastArgs(strconv.Itoa(o.CPUs), l.cache.Vmlinuz(l.Kernel)), nil
 	}
 	s, err := deterministicMachine(o.CPUs)
 	if err != nil {

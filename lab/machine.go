@@ -77,13 +77,34 @@ func deterministicArgs(s speed, kernel string) []string {
 // fastArgs start a machine with one host thread a CPU: quick, for tests of function, never of speed.
 // On a busy host the kernel may count too few timer interrupts at boot, and panic: no_timer_check. By
 // unknown_nmi_panic askWhereItIs gets an answer.
-func fastArgs(vcpus int, kernel string) []string {
+func fastArgs(smp, kernel string) []string {
 	return append([]string{
 		"-accel", "tcg,thread=multi",
-		"-smp", strconv.Itoa(vcpus),
+		"-smp", smp,
 		"-monitor", "unix:" + monitorFile + ",server=on,wait=off",
 		"-append", commandLine("no_timer_check", "unknown_nmi_panic"),
 	}, commonArgs("hpet=off", kernel)...)
+}
+
+const mostCPUs = 32 // of a fast machine
+
+var topologyText = regexp.MustCompile(`^(\d{1,2})x(\d{1,2})x(\d{1,2})$`)
+
+// parseTopology reads sockets x cores x threads, and returns what the emulator takes for it.
+func parseTopology(text string) (smp string, err error) {
+	m := topologyText.FindStringSubmatch(text)
+	cpus := 0
+	if m != nil {
+		cpus = 1
+		for _, digits := range m[1:] {
+			n, _ := strconv.Atoi(digits)
+			cpus *= n
+		}
+	}
+	if cpus < 1 || cpus > mostCPUs {
+		return "", exit.New(exit.Usage, fmt.Sprintf("write SOCKETSxCORESxTHREADS, as 1x2x2, for 1 to %d CPUs", mostCPUs), "no such topology: %q", text)
+	}
+	return fmt.Sprintf("%d,sockets=%s,cores=%s,threads=%s", cpus, m[1], m[2], m[3]), nil
 }
 
 // commonArgs connect the guest by files: a pipe could hold the guest up when the host is slow to

@@ -39,7 +39,7 @@ func TestDeterministicArgs(t *testing.T) {
 }
 
 func TestFastArgsDoNotCountInstructions(t *testing.T) {
-	got := strings.Join(fastArgs(4, "K"), " ")
+	got := strings.Join(fastArgs("4", "K"), " ")
 	for _, word := range []string{"icount", "idle=poll", "kvm"} {
 		if strings.Contains(got, word) {
 			t.Errorf("%s in %s", word, got)
@@ -47,6 +47,17 @@ func TestFastArgsDoNotCountInstructions(t *testing.T) {
 	}
 	if !strings.Contains(got, "-accel tcg,thread=multi -smp 4 ") {
 		t.Error(got)
+	}
+}
+
+func TestTopology(t *testing.T) {
+	if got, err := parseTopology("2x4x2"); err != nil || got != "16,sockets=2,cores=4,threads=2" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	for _, bad := range []string{"", "4", "1x2", "1x2x2x2", "0x1x1", "1x33x1", "1x2x-2", "1x2x2 "} {
+		if _, err := parseTopology(bad); exit.StatusOf(err) != exit.Usage {
+			t.Errorf("%q: got %v", bad, err)
+		}
 	}
 }
 

@@ -29,11 +29,15 @@
 #ifndef TEMPER_GAP_BPF_H
 #define TEMPER_GAP_BPF_H
 
+#include "fence.bpf.h"
 #include "share.bpf.h"
 
 enum { IDLE = NR_TIERS };
 
-static u64 open[NR_TIERS + 1][MASK_WORDS]; /* CPUs that run this tier, or are IDLE, and may be claimed */
+/* CPUs that run this tier, or are IDLE, and may be claimed. Rows up to a power of two, so that a mask bounds the index: a
+ * comparison does not, where the compiler keeps a copy from before. */
+enum { OPEN_ROWS = 8 };
+static u64 open[OPEN_ROWS][MASK_WORDS];
 static u64 arrivals[NR_TIERS];		   /* tasks ever announced */
 static u32 queued[NR_TIERS];		   /* tasks announced for the shared queue and not yet running */
 static u32 in_transit[NR_TIERS];	   /* those of them that a CPU is taking; partner: missed_arrival() */
@@ -96,20 +100,25 @@ static __always_inline void end_transit(struct cpu_state *c)
 		__sync_fetch_and_add(&in_transit[tier], -1);
 }
 
+static __always_inline u64 *open_word(u32 tier, s32 cpu)
+{
+	return &open[tier & (OPEN_ROWS - 1)][(u32)cpu / 64 % MASK_WORDS];
+}
+
+static __always_inline u64 bit_of(s32 cpu)
+{
+	return 1ULL << ((u32)cpu % 64);
+}
+
 static __always_inline void open_cpu(u32 tier, s32 cpu)
 {
-	if (tier <= IDLE)
-		__sync_fetch_and_or(&open[tier][(u32)cpu / 64 % MASK_WORDS], 1ULL << ((u32)cpu % 64));
+	__sync_fetch_and_or(open_word(tier, cpu), bit_of(cpu));
 }
 
 /* Take this CPU's bit, if it is set; true for the one caller who may kick it. Partner: open_cpu(). */
 static __always_inline bool shut_cpu(u32 tier, s32 cpu)
 {
-	u64 bit = 1ULL << ((u32)cpu % 64);
-
-	if (tier > IDLE)
-		return false;
-	u64 *word = &open[tier][(u32)cpu / 64 % MASK_WORDS];
+	u64 *word = open_word(tier, cpu), bit = bit_of(cpu);
 
 	return (*word & bit) && (__sync_fetch_and_and(word, ~bit) & bit);
 }
@@ -130,49 +139,78 @@ static __always_inline bool claim_cpu(u32 tier, s32 cpu, u64 now)
 struct claim {
 	s32 cpu; /* -1: none */
 	u32 was; /* what it ran: a tier, or IDLE */
+	bool background; /* it is for a background task */
 };
+
+/* Are the siblings of this CPU idle? */
+static __noinline bool core_is_idle(s32 cpu)
+{
+	s32 sibling = sibling_of(cpu);
+
+	for (int i = 1; i < MOST_THREADS && sibling != cpu; i++) {
+		if (!(*open_word(IDLE, sibling) & bit_of(sibling)))
+			return false;
+		sibling = sibling_of(sibling);
+	}
+	return true;
+}
 
 static __always_inline bool may_run_on(struct task_struct *p, s32 cpu)
 {
 	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
 }
 
-/*
- * Entry, second half: claim the CPU that runs the lowest tier (IDLE is the lowest), from
- * `most` up to what is just below `tier`, of those that the task may run on.
- */
-static __noinline s32 claim_lower(struct task_struct *p, u32 tier, u32 most, s32 near, struct claim *claim)
+/* Claim this CPU, if the task may run there; with `whole`, only if the whole core is idle. */
+static __always_inline bool claim_this(struct task_struct *p, u32 lower, bool whole, s32 cpu, u64 now, struct claim *claim)
+{
+	if (!may_run_on(p, cpu) || (whole && !core_is_idle(cpu)))
+		return false;
+	if ((claim->background && !may_take_background(cpu)) || !claim_cpu(lower, cpu, now))
+		return false;
+	claim->cpu = cpu;
+	claim->was = lower;
+	return true;
+}
+
+/* Claim a CPU that runs `lower`: the near one if it does. False: there is none. */
+static __noinline bool claim_one(struct task_struct *p, u32 lower, bool whole, s32 near, struct claim *claim)
 {
 	u64 now = scx_bpf_now();
 
 	if (!claim)
-		return -1;
-	claim->cpu = -1;
-	for (u32 lower = most; lower > TIER_CRITICAL; lower--) {
-		if (lower <= tier)
-			break;
-		claim->was = lower;
-		if (may_run_on(p, near) && claim_cpu(lower, near, now)) {
-			claim->cpu = near;
-			return 0;
-		}
-		for (u32 w = 0; w < MASK_WORDS && w * 64 < config.nr_cpus; w++) {
-			u64 word = open[lower][w];
+		return false;
+	if (claim_this(p, lower, whole, near, now, claim))
+		return true;
+	for (u32 w = 0; w < MASK_WORDS && w * 64 < config.nr_cpus; w++) {
+		u64 word = *open_word(lower, w * 64);
 
-			bpf_repeat(64) {
-				if (!word)
-					break;
-				s32 cpu = w * 64 + __builtin_ctzll(word);
+		bpf_repeat(64) {
+			if (!word)
+				break;
+			s32 cpu = w * 64 + __builtin_ctzll(word);
 
-				word &= word - 1;
-				if (may_run_on(p, cpu) && claim_cpu(lower, cpu, now)) {
-					claim->cpu = cpu;
-					return 0;
-				}
-			}
+			word &= word - 1;
+			if (claim_this(p, lower, whole, cpu, now, claim))
+				return true;
 		}
 	}
-	return -1;
+	return false;
+}
+
+/*
+ * Entry, second half: claim the CPU that runs the lowest tier (IDLE is the lowest), from
+ * `most` up to what is just below `tier`, of those that the task may run on.
+ */
+static __noinline void claim_lower(struct task_struct *p, u32 tier, u32 most, s32 near, struct claim *claim)
+{
+	if (!claim)
+		return;
+	claim->cpu = -1;
+	if (config.smt && most == IDLE && claim_one(p, IDLE, true, near, claim))
+		return;
+	for (u32 lower = most; lower > TIER_CRITICAL && lower > tier; lower--)
+		if (claim_one(p, lower, false, near, claim))
+			return;
 }
 
 static __always_inline void kick_claimed(struct claim *claim)
@@ -186,7 +224,7 @@ static __noinline bool missed_arrival(u32 tier, s32 cpu)
 	struct cpu_state *c = cpu_state(cpu);
 
 	for (u32 higher = 0; higher < NR_TIERS; higher++) {
-		if (higher >= tier)
+		if (higher >= tier || (higher == TIER_BACKGROUND && !may_take_background(cpu)))
 			break;
 		u32 shared = *(volatile u32 *)&queued[higher];
 		u32 pinned = *(volatile u32 *)&c->pinned[higher];
@@ -213,7 +251,7 @@ static __noinline bool missed_arrival(u32 tier, s32 cpu)
 static void recheck(u32 tier, s32 cpu)
 {
 	open_cpu(tier, cpu);
-	if (missed_arrival(tier, cpu) || scx_bpf_dsq_nr_queued(DSQ_LOCAL)) {
+	if (missed_arrival(tier, cpu) || (tier == TIER_BACKGROUND && !may_take_background(cpu)) || scx_bpf_dsq_nr_queued(DSQ_LOCAL)) {
 		COUNT(rechecks);
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 	}
@@ -229,7 +267,64 @@ static void end_claim(struct cpu_state *c, u32 tier, u64 now)
 		return;
 	c->claimed_at = 0;
 	if (s && tier == TIER_BACKGROUND && now > since)
-		record(&s->gap, now - since);
+		record(c->loan_ended ? &s->loan_back : &s->gap, now - since);
+	c->loan_ended = false;
+}
+
+/* A CPU may run background no longer. Partner: recheck(). */
+static __always_inline void reclaim(s32 cpu, u64 now)
+{
+	struct cpu_state *c = cpu_state(cpu);
+
+	/* Read by the same operation that writes: a look before it might be too early. */
+	if (!(__sync_fetch_and_and(open_word(TIER_BACKGROUND, cpu), ~bit_of(cpu)) & bit_of(cpu)))
+		return;
+	c->loan_ended = true;
+	c->claimed_at = now;
+	scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
+}
+
+/* A CPU may run background again, and may be idle because it might not. */
+static __always_inline void offer(s32 cpu)
+{
+	if ((*(volatile u32 *)&queued[TIER_BACKGROUND] || cpu_state(cpu)->pinned[TIER_BACKGROUND]) && shut_cpu(IDLE, cpu))
+		scx_bpf_kick_cpu(cpu, KICK_IDLE);
+}
+
+/* Another task runs here, or none: what of the siblings? `running` as in cpu_state, written with a barrier behind it. */
+static __noinline void tell_siblings(s32 cpu, u32 running, u64 now)
+{
+	bool critical = running == TIER_CRITICAL + 1;
+	s32 sibling = sibling_of(cpu);
+
+	__sync_lock_test_and_set(&cpu_state(cpu)->running, running);
+	for (int i = 1; i < MOST_THREADS && sibling != cpu; i++) {
+		if (critical)
+			reclaim(sibling, now);
+		else
+			offer(sibling);
+		sibling = sibling_of(sibling);
+	}
+}
+
+/* Critical is active somewhere, or no longer: what of the fence? */
+static __noinline void tell_fence(bool active, u64 now)
+{
+	for (u32 w = 0; w < MASK_WORDS && w * 64 < config.nr_cpus; w++) {
+		u64 word = fence_word(w) & *open_word(active ? TIER_BACKGROUND : IDLE, w * 64);
+
+		bpf_repeat(64) {
+			if (!word)
+				break;
+			s32 cpu = w * 64 + __builtin_ctzll(word);
+
+			word &= word - 1;
+			if (active)
+				reclaim(cpu, now);
+			else
+				offer(cpu);
+		}
+	}
 }
 
 #endif

@@ -51,8 +51,10 @@ static int handoff_failed(void *map, u32 *index, struct timer_slot *slot)
 	if (!p)
 		return 0;
 	t = task_state(p);
-	if (t && t->queued == QUEUED_SHARED)
+	if (t && t->queued == QUEUED_SHARED) {
+		claim.background = t->tier == TIER_BACKGROUND;
 		claim_lower(p, t->tier, IDLE, cpu, &claim);
+	}
 	bpf_task_release(p);
 	if (claim.cpu >= 0)
 		kick_claimed(&claim);

@@ -19,6 +19,13 @@ enum temper_tier {
 	NR_TIERS = 4,
 };
 
+/* When background may run on a CPU of the fence. */
+enum temper_loan {
+	LOAN_GAPS = 0,	/* at any moment, as on any other CPU */
+	LOAN_IDLE = 1,	/* while no critical task is runnable */
+	LOAN_NEVER = 2,
+};
+
 /* Power-of-two microsecond buckets: [0] is < 1 us, [i] is < 2^i us, the last is all above. */
 #define TEMPER_HIST_BUCKETS 28
 
@@ -42,6 +49,7 @@ struct temper_tier_stats {
 struct temper_stats {
 	struct temper_tier_stats tier[NR_TIERS];
 	struct temper_hist gap;		 /* time that background ran on after a higher task claimed its CPU */
+	struct temper_hist loan_back;	 /* time that it ran on after a loan, or its place beside critical work, had ended */
 	unsigned long long gap_kicks;	 /* CPUs claimed from background */
 	unsigned long long rechecks;	 /* exit checks that lost the race with an entry check and were repeated */
 	unsigned long long system_over;	 /* times that system tasks had used up their guaranteed share */
@@ -60,7 +68,16 @@ struct temper_config {
 	unsigned int nr_online; /* when CPUs come or go, the scheduler is loaded anew */
 	unsigned int system_share_pct;
 	unsigned int reservation_mcpu; /* thousandths of a CPU; 0: critical comes first however much it uses */
+	unsigned int loan;	/* enum temper_loan, of the fence */
+	unsigned int smt;	/* some core has more than one thread */
+	unsigned int smt_exclusive; /* no background beside a sibling that runs critical work */
 	unsigned long long heartbeat_timeout_ns; /* 0: an orphan stays */
+};
+
+/* Section ".rodata.topology": set by the loader before the programs are loaded. */
+struct temper_topology {
+	unsigned short next_sibling[TEMPER_MAX_CPUS]; /* a ring through the threads of each core */
+	unsigned long long fence[TEMPER_MAX_CPUS / 64];
 };
 
 /* Map "info": array with one entry, written once by the loader before it attaches. */
@@ -72,6 +89,10 @@ struct temper_info {
 	unsigned int limits_ignored;	   /* attached despite finite cpu.max */
 	unsigned int loader_pid;
 	unsigned int reservation_mcpu;
+	unsigned int loan;
+	unsigned int smt_exclusive;
+	unsigned int pad;
+	unsigned long long fence[TEMPER_MAX_CPUS / 64];
 	unsigned char bpf_sha256[32];	   /* of the BPF object as embedded in the loader */
 };
 
@@ -106,7 +127,7 @@ enum temper_status {
 
 _Static_assert(sizeof(struct temper_hist) == 8 * TEMPER_HIST_BUCKETS, "hist");
 _Static_assert(sizeof(struct temper_tier_stats) == 64 + sizeof(struct temper_hist), "tier_stats");
-_Static_assert(sizeof(struct temper_info) == 60, "info");
+_Static_assert(sizeof(struct temper_info) == 136, "info");
 _Static_assert(sizeof(struct temper_exit_info) == 656, "exit_info");
 
 #endif

@@ -184,7 +184,7 @@ enum scx_enq_flags { SCX_ENQ_PREEMPT = 1ULL << 32 };
 enum scx_deq_flags { SCX_DEQ_SLEEP = 1 };
 enum scx_ent_flags { SCX_TASK_QUEUED = 1 };
 enum scx_wake_flags { SCX_WAKE_SYNC = 16 };
-enum scx_ops_flags { SCX_OPS_ENQ_EXITING = 1 << 2, SCX_OPS_ENQ_MIGRATION_DISABLED = 1 << 4 };
+enum scx_ops_flags { SCX_OPS_ENQ_LAST = 1 << 1, SCX_OPS_ENQ_EXITING = 1 << 2, SCX_OPS_ENQ_MIGRATION_DISABLED = 1 << 4 };
 
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>

@@ -25,6 +25,9 @@ struct options {
 	unsigned heartbeat_timeout_s;
 	unsigned system_share_pct;
 	unsigned reservation_mcpu; /* 0: none */
+	unsigned long long fence[TEMPER_MAX_CPUS / 64];
+	enum temper_loan loan;
+	bool smt_exclusive;
 	bool ignore_limits;
 	bool json;
 	bool verbose;
@@ -43,6 +46,9 @@ const char *untagged_function(void); /* NULL: none */
 
 /* Refuse while any cgroup has a finite cpu.max, unless the operator has said to ignore them. */
 enum temper_status check_limits(bool *ignored);
+
+bool parse_cpus(const char *text, unsigned long long *words);
+enum temper_status read_topology(struct temper_topology *topology, unsigned nr_cpus, bool *smt);
 
 /* Below options.pin_dir. Without one, nothing is pinned, and that is no failure. */
 int open_pinned(const char *name); /* a map's descriptor; negative: errno says why */

@@ -27,6 +27,11 @@ static const char help[] =
 	"  --system-share PCT        share of the node that the system tier has for sure (default 20)\n"
 	"  --reservation CPUS        critical comes first up to so many CPUs, as in 2.5, and beyond that shares with\n"
 	"                            standard by weight (default: it comes first however much it uses)\n"
+	"  --fence CPUS              set whole cores aside for critical, as in 2-3\n"
+	"  --loans WHEN              when background may run in the fence: gaps (at any moment, given back by an\n"
+	"                            interrupt; default), idle (while no critical task is runnable), never\n"
+	"  --smt MODE                share (default), or exclusive: no background beside a thread of the same core\n"
+	"                            that runs critical work\n"
 	"  --ignore-limits           attach although finite cpu.max are set; they are NOT enforced then\n"
 	"  --json                    events as JSON lines on stdout\n"
 	"  --verbose                 show what libbpf and the verifier say\n"
@@ -62,6 +67,18 @@ static void add_mapping(char *text)
 	usage("no such tier:", text);
 }
 
+static const char *const loan_names[] = { "gaps", "idle", "never" }, *const smt_names[] = { "share", "exclusive" };
+enum { NR_LOANS = 3, NR_SMT = 2 };
+
+static unsigned one_of(const char *const *names, unsigned count, const char *what, const char *text)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (!strcmp(text, names[i]))
+			return i;
+	usage(what, text);
+	return 0;
+}
+
 static unsigned number(const char *text, unsigned most)
 {
 	char *end;
@@ -84,7 +101,7 @@ static unsigned millicpus(const char *text)
 
 void parse_options(int argc, char **argv)
 {
-	enum { TIER = 1, PIN, NO_PIN, HEARTBEAT, SHARE, RESERVATION, IGNORE_LIMITS, JSON, VERBOSE, VERSION, HELP };
+	enum { TIER = 1, PIN, NO_PIN, HEARTBEAT, SHARE, RESERVATION, FENCE, LOANS, SMT, IGNORE_LIMITS, JSON, VERBOSE, VERSION, HELP };
 	static const struct option long_options[] = {
 		{ "tier", required_argument, NULL, TIER },
 		{ "pin", required_argument, NULL, PIN },
@@ -92,6 +109,9 @@ void parse_options(int argc, char **argv)
 		{ "heartbeat-timeout", required_argument, NULL, HEARTBEAT },
 		{ "system-share", required_argument, NULL, SHARE },
 		{ "reservation", required_argument, NULL, RESERVATION },
+		{ "fence", required_argument, NULL, FENCE },
+		{ "loans", required_argument, NULL, LOANS },
+		{ "smt", required_argument, NULL, SMT },
 		{ "ignore-limits", no_argument, NULL, IGNORE_LIMITS },
 		{ "json", no_argument, NULL, JSON },
 		{ "verbose", no_argument, NULL, VERBOSE },
@@ -121,6 +141,16 @@ void parse_options(int argc, char **argv)
 			break;
 		case RESERVATION:
 			options.reservation_mcpu = millicpus(optarg);
+			break;
+		case FENCE:
+			if (!parse_cpus(optarg, options.fence))
+				usage("not a list of CPUs:", optarg);
+			break;
+		case LOANS:
+			options.loan = one_of(loan_names, NR_LOANS, "no such way to lend:", optarg);
+			break;
+		case SMT:
+			options.smt_exclusive = one_of(smt_names, NR_SMT, "no such mode:", optarg);
 			break;
 		case IGNORE_LIMITS:
 			options.ignore_limits = true;

@@ -138,7 +138,8 @@ static bool same_scheduler(const struct temper_info *info)
 {
 	return info->abi == TEMPER_ABI && !memcmp(info->bpf_sha256, bpf_sha256, sizeof(bpf_sha256)) &&
 	       info->system_share_pct == options.system_share_pct &&
-	       info->reservation_mcpu == options.reservation_mcpu &&
+	       info->reservation_mcpu == options.reservation_mcpu && info->loan == options.loan &&
+	       info->smt_exclusive == options.smt_exclusive && !memcmp(info->fence, options.fence, sizeof(info->fence)) &&
 	       info->heartbeat_timeout_ms == options.heartbeat_timeout_s * 1000;
 }
 
@@ -176,32 +177,52 @@ static enum temper_status describe(struct scheduler *s, bool limits_ignored)
 		.heartbeat_timeout_ms = options.heartbeat_timeout_s * 1000,
 		.system_share_pct = options.system_share_pct,
 		.reservation_mcpu = options.reservation_mcpu,
+		.loan = options.loan,
+		.smt_exclusive = options.smt_exclusive,
 		.limits_ignored = limits_ignored,
 		.loader_pid = getpid(),
 	};
 
+	memcpy(info.fence, options.fence, sizeof(info.fence));
 	memcpy(info.bpf_sha256, bpf_sha256, sizeof(bpf_sha256));
 	if (bpf_map_update_elem(map_fd(s, "info"), &zero, &info, BPF_ANY))
 		return fail(TEMPER_FAILED, "cannot write map info: %s", strerror(errno));
 	return TEMPER_OK;
 }
 
+/* What stands in a section of constants, to be set before the programs are loaded; NULL: it has no place there. */
+static void *constants(struct scheduler *s, const char *section, size_t needed)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(s->object, section);
+	size_t size = 0;
+	void *value = map ? bpf_map__initial_value(map, &size) : NULL;
+
+	return size >= needed ? value : NULL;
+}
+
 static enum temper_status configure(struct scheduler *s)
 {
-	struct bpf_map *map = bpf_object__find_map_by_name(s->object, ".rodata.config");
-	size_t size = 0;
-	struct temper_config *config = map ? bpf_map__initial_value(map, &size) : NULL;
+	struct temper_config *config = constants(s, ".rodata.config", sizeof(*config));
+	struct temper_topology *topology = constants(s, ".rodata.topology", sizeof(*topology));
+	enum temper_status status;
+	bool smt;
 
-	if (!config || size < sizeof(*config))
+	if (!config || !topology)
 		return fail(TEMPER_LOAD_FAILED, "the BPF object has no place for its configuration");
 	if (libbpf_num_possible_cpus() > TEMPER_MAX_CPUS)
 		return fail(TEMPER_LOAD_FAILED, "the kernel may have %d CPUs, and at most %d are supported; boot with nr_cpus=%d",
 			    libbpf_num_possible_cpus(), TEMPER_MAX_CPUS, TEMPER_MAX_CPUS);
+	status = read_topology(topology, libbpf_num_possible_cpus(), &smt);
+	if (status)
+		return status;
 	*config = (struct temper_config){
 		.nr_cpus = libbpf_num_possible_cpus(),
 		.nr_online = sysconf(_SC_NPROCESSORS_ONLN),
 		.system_share_pct = options.system_share_pct,
 		.reservation_mcpu = options.reservation_mcpu,
+		.loan = options.loan,
+		.smt = smt,
+		.smt_exclusive = smt && options.smt_exclusive,
 		/* Without a pin it cannot be orphaned. */
 		.heartbeat_timeout_ns = options.pin_dir ? options.heartbeat_timeout_s * 1000000000ull : 0,
 	};

@@ -24,6 +24,7 @@
 #define TEMPER_SHARE_BPF_H
 
 #include "budget.bpf.h"
+#include "fence.bpf.h"
 
 #define WHOLE (1ULL << 30) /* a share of 1 */
 
@@ -71,6 +72,8 @@ static void count_active(struct task_state *t, s32 by)
 {
 	u32 tier = t->active_tier;
 
+	if (config.loan == LOAN_IDLE && tier == TIER_CRITICAL)
+		__sync_fetch_and_add(&critical_active, by);
 	change_active(t->cgroup, tier, by, t->active_weight);
 	if (config.reservation_mcpu && (tier == TIER_CRITICAL || tier == TIER_STANDARD))
 		change_active(t->cgroup, SERVICES, by, t->active_weight);

@@ -34,6 +34,7 @@ struct cpu_state {
 	u32 lend_tier;	       /* the waiter's tier */
 	s32 waiter;	       /* look_for_aged(): who lent this CPU last; 0: nobody who waits still */
 	u64 claimed_at;	       /* claim_cpu() of any CPU: when this one was claimed; 0: it is not */
+	bool loan_ended;       /* reclaim() of any CPU: that is why it was claimed */
 	u64 seen[NR_TIERS];    /* arrivals[] when dispatch() last looked for that tier */
 	u64 served_at[NR_TIERS]; /* when that tier last ran here, or was last seen with nothing queued */
 	u32 pinned[NR_TIERS];  /* enqueue() of any CPU: tasks queued for this CPU alone */

@@ -61,10 +61,12 @@ static __always_inline void count_wait(u32 tier, u64 ns)
 		if (__s)                               \
 			__s->field++;                  \
 	})
+/* One register holds the tier where it is compared and where it is used: a copy would not be bounded. */
 #define COUNT_TIER(t, field)                           \
 	({                                             \
 		struct temper_stats *__s = get_stats(); \
-		u32 __t = (t);                         \
+		u64 __t = (t);                         \
+		barrier_var(__t);                      \
 		if (__s && __t < NR_TIERS)             \
 			__s->tier[__t].field++;        \
 	})

@@ -60,6 +60,8 @@ void BPF_PROG(temper_runnable, struct task_struct *p, u64 enq_flags)
 	end_wait(p, t, t->runnable_at);
 	t->tier = tier_of(p, t, t->runnable_at);
 	activate(t, home_tier(p, t), p->scx.weight);
+	if (config.loan == LOAN_IDLE && critical_active)
+		tell_fence(true, t->runnable_at);
 }
 
 SEC("struct_ops/select_cpu")
@@ -77,6 +79,7 @@ s32 BPF_PROG(temper_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_fl
 		return prev_cpu;
 	u32 tier = t->tier = tier_of(p, t, scx_bpf_now());
 
+	claim.background = tier == TIER_BACKGROUND;
 	claim_lower(p, tier, IDLE, prev_cpu, &claim);
 	if (claim.cpu < 0 || tier >= NR_TIERS)
 		return prev_cpu;
@@ -99,7 +102,7 @@ static void enqueue_pinned(struct task_struct *p, struct task_state *t, u64 enq_
 	announce(t, true, cpu);
 	scx_bpf_dsq_insert_vtime(p, pinned_queue(cpu, tier), slice_ns[tier], queue_position(p, t), enq_flags);
 	for (u32 lower = IDLE; lower > TIER_CRITICAL; lower--) {
-		struct claim claim = { cpu, lower };
+		struct claim claim = { .cpu = cpu, .was = lower };
 
 		if (lower <= tier)
 			return;
@@ -118,6 +121,7 @@ static void enqueue_shared(struct task_struct *p, struct task_state *t, u64 enq_
 
 	if (tier >= NR_TIERS)
 		return;
+	claim.background = tier == TIER_BACKGROUND;
 	announce(t, false, near);
 	scx_bpf_dsq_insert_vtime(p, shared_queue(tier), slice_ns[tier], queue_position(p, t), enq_flags);
 	claim_lower(p, IDLE - 1, IDLE, near, &claim);
@@ -245,7 +249,7 @@ static void keep(struct task_struct *p, u32 tier, s32 cpu, u64 now)
 }
 
 /* A task changes its tier while it runs: as one that has its vtime in no tier yet. */
-static void change_tier(struct task_struct *p, struct task_state *t, u32 tier, s32 cpu)
+static void change_tier(struct task_struct *p, struct task_state *t, u32 tier, s32 cpu, u64 now)
 {
 	count_where_due(p, t);
 	if (t->tier == tier)
@@ -254,6 +258,8 @@ static void change_tier(struct task_struct *p, struct task_state *t, u32 tier, s
 		shut_cpu(t->tier, cpu);
 	t->tier = tier;
 	cpu_state(cpu)->running = tier + 1;
+	if (config.smt_exclusive)
+		tell_siblings(cpu, tier + 1, now);
 	queue_position(p, t);
 }
 
@@ -286,7 +292,7 @@ void BPF_PROG(temper_dispatch, s32 cpu, struct task_struct *prev)
 			limit_parole(cpu, LEAST_TURN);
 			return;
 		}
-		change_tier(prev, t, tier_of(prev, t, now), cpu);
+		change_tier(prev, t, tier_of(prev, t, now), cpu, now);
 		/* Where it may not stay, the kernel fetches it. */
 		if (bpf_cpumask_test_cpu(cpu, prev->cpus_ptr))
 			prev_tier = t->tier;
@@ -298,6 +304,8 @@ void BPF_PROG(temper_dispatch, s32 cpu, struct task_struct *prev)
 		return;
 	}
 	for (u32 tier = 0; tier < NR_TIERS; tier++) {
+		if (tier == TIER_BACKGROUND && !may_take_background(cpu))
+			break;
 		c->seen[tier] = arrivals[tier];
 		if (c->lend_to && c->lend_tier == tier && take_holder(cpu)) {
 			c->parole_next = LEAST_TURN;
@@ -328,6 +336,8 @@ void BPF_PROG(temper_update_idle, s32 cpu, bool idle)
 		return;
 	}
 	end_transit(c);
+	if (config.smt_exclusive)
+		tell_siblings(cpu, 0, 0);
 	recheck(IDLE, cpu);
 }
 
@@ -357,6 +367,8 @@ void BPF_PROG(temper_running, struct task_struct *p)
 	c->running = tier + 1;
 	c->claimed_at = 0;
 	c->served_at[tier] = now;
+	if (config.smt_exclusive)
+		tell_siblings(cpu, tier + 1, now);
 	u64 turn = c->parole_next;
 
 	c->parole = turn;
@@ -417,6 +429,8 @@ void BPF_PROG(temper_quiescent, struct task_struct *p, u64 deq_flags)
 		return;
 	withdraw(t);
 	deactivate(t);
+	if (config.loan == LOAN_IDLE && !critical_active)
+		tell_fence(false, 0);
 	if (deq_flags & DEQ_SLEEP)
 		lend(p, t, scx_bpf_task_cpu(p));
 }
@@ -569,7 +583,7 @@ struct sched_ext_ops temper_ops = {
 	.cgroup_set_weight = (void *)temper_cgroup_set_weight,
 	.init = (void *)temper_init,
 	.exit = (void *)temper_exit,
-	.flags = SCX_OPS_ENQ_EXITING | SCX_OPS_ENQ_MIGRATION_DISABLED,
+	.flags = SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING | SCX_OPS_ENQ_MIGRATION_DISABLED,
 	.timeout_ms = 30000,
 	.name = TEMPER_OPS_NAME,
 };

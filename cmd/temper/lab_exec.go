@@ -27,6 +27,7 @@ measuring. With --deterministic it is the machine of 'lab ladder', with 3 or 6 C
 its executed instructions. Nothing it does outlives it.`,
 		Example: `  temper lab exec -- uname -r
   temper lab exec --kernel 7.0 -- temper doctor
+  temper lab exec --topology 1x2x2 -- cat /sys/devices/system/cpu/cpu0/topology/thread_siblings_list
   temper lab exec --file /etc/temper.yaml=examples/node.yaml -- temper agent --config /etc/temper.yaml`,
 		Args: usageArgs(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -55,6 +56,7 @@ its executed instructions. Nothing it does outlives it.`,
 	}
 	machine.register(cmd)
 	cmd.Flags().IntVar(&o.CPUs, "cpus", 3, "virtual CPUs")
+	cmd.Flags().StringVar(&o.Topology, "topology", "", "`SOCKETSxCORESxTHREADS` of the virtual CPUs, instead of --cpus; not with --deterministic")
 	cmd.Flags().BoolVar(&deterministic, "deterministic", false, "a guest second is a number of instructions, not of the host's")
 	cmd.Flags().StringArrayVar(&files, "file", nil, "GUESTPATH=HOSTPATH: put a file into the guest; may be repeated")
 	cmd.Flags().StringArrayVar(&o.Env, "env", nil, "NAME=VALUE: set a variable for the command; may be repeated")

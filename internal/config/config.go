@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+	"k8s.io/utils/cpuset"
 
 	"temper.dev/temper/internal/cgroup"
 	"temper.dev/temper/internal/exit"
@@ -26,6 +27,19 @@ const (
 	FallbackNone = "none"
 )
 
+// When background may run on a CPU of the fence.
+const (
+	LoansGaps  = "gaps"  // at any moment, given back by an interrupt
+	LoansIdle  = "idle"  // while no critical task is runnable
+	LoansNever = "never" // not at all
+)
+
+// Whether background may run beside a thread of the same core that runs critical work.
+const (
+	SMTShare     = "share"
+	SMTExclusive = "exclusive"
+)
+
 // Config is a valid configuration.
 type Config struct {
 	Cgroups          map[string]tier.Tier // by path in the cgroup tree
@@ -34,6 +48,9 @@ type Config struct {
 	HeartbeatTimeout time.Duration // 0: a scheduler without a loader stays for ever
 	SystemShare      int           // per cent of the node that the system tier is sure of
 	Reservation      float64       // CPUs up to which critical comes first; 0: however much it uses
+	Fence            cpuset.CPUSet // whole cores set aside for critical
+	Loans            string        // when background may run there
+	SMT              string
 	Fallback         string
 }
 
@@ -52,7 +69,8 @@ func Load(path string) (*Config, error) {
 
 // Parse reads a configuration; errors name the line.
 func Parse(data []byte) (*Config, error) {
-	f := file{HeartbeatTimeout: duration{value: 10 * time.Second}, SystemShare: share{value: 20}, Fallback: fallback{FallbackIdle}}
+	f := file{HeartbeatTimeout: duration{value: 10 * time.Second}, SystemShare: share{value: 20},
+		Loans: loans{LoansGaps}, SMT: smt{SMTShare}, Fallback: fallback{FallbackIdle}}
 	decoder := yaml.NewDecoder(strings.NewReader(string(data)))
 	decoder.KnownFields(true)
 	// A file without content (io.EOF) is a configuration: nothing has a tier of its own.
@@ -65,7 +83,8 @@ func Parse(data []byte) (*Config, error) {
 	cfg := &Config{
 		Cgroups: map[string]tier.Tier{}, Units: map[string]tier.Tier{},
 		IgnoreLimits: f.IgnoreLimits, HeartbeatTimeout: f.HeartbeatTimeout.value,
-		SystemShare: f.SystemShare.value, Reservation: f.Reservation.value, Fallback: f.Fallback.value,
+		SystemShare: f.SystemShare.value, Reservation: f.Reservation.value,
+		Fence: f.Fence.value, Loans: f.Loans.value, SMT: f.SMT.value, Fallback: f.Fallback.value,
 	}
 	seen := map[string]int{}
 	for t, members := range f.Tiers.byTier() {

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/utils/cpuset"
+
 	"temper.dev/temper/internal/exit"
 	"temper.dev/temper/internal/tier"
 )
@@ -22,6 +24,9 @@ ignoreLimits: true
 heartbeatTimeout: 0s
 systemShare: 30
 reservation: 2.5
+fence: 2-3,6
+loans: idle
+smt: exclusive
 fallback: none
 `))
 	if err != nil {
@@ -30,7 +35,8 @@ fallback: none
 	want := &Config{
 		Cgroups:      map[string]tier.Tier{"/kubepods/x": tier.Critical, "/batch": tier.Background},
 		Units:        map[string]tier.Tier{"nginx.service": tier.Critical},
-		IgnoreLimits: true, HeartbeatTimeout: 0, SystemShare: 30, Reservation: 2.5, Fallback: FallbackNone,
+		IgnoreLimits: true, HeartbeatTimeout: 0, SystemShare: 30, Reservation: 2.5,
+		Fence: cpuset.New(2, 3, 6), Loans: LoansIdle, SMT: SMTExclusive, Fallback: FallbackNone,
 	}
 	if !reflect.DeepEqual(cfg, want) {
 		t.Errorf("got %+v, want %+v", cfg, want)
@@ -43,7 +49,7 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &Config{Cgroups: map[string]tier.Tier{}, Units: map[string]tier.Tier{},
-		HeartbeatTimeout: 10 * time.Second, SystemShare: 20, Fallback: FallbackIdle}
+		HeartbeatTimeout: 10 * time.Second, SystemShare: 20, Loans: LoansGaps, SMT: SMTShare, Fallback: FallbackIdle}
 	for name, text := range map[string]string{"empty": "", "comment": "# nothing\n", "the shipped example": string(example)} {
 		cfg, err := Parse([]byte(text))
 		if err != nil {
@@ -77,6 +83,10 @@ func TestRefused(t *testing.T) {
 		{"share", "systemShare: 0\n", "line 1: systemShare"},
 		{"reservation", "reservation: 0\n", "line 1: reservation \"0\": use a number of CPUs"},
 		{"no number", "reservation: .nan\n", "line 1: reservation"},
+		{"fence", "fence: 3-2\n", `line 1: fence "3-2": use a list of CPUs`},
+		{"fence of a CPU too many", "fence: 0-512\n", "line 1: fence"},
+		{"loans", "loans: often\n", `line 1: loans "often": use gaps, idle or never`},
+		{"smt", "smt: both\n", `line 1: smt "both": use share or exclusive`},
 		{"timeout", "heartbeatTimeout: 1s\n", "line 1: heartbeatTimeout"},
 		{"no duration", "heartbeatTimeout: 10\n", "is not a duration"},
 		{"wrong type", "ignoreLimits: perhaps\n", "line 1"},

@@ -2,10 +2,12 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
+	"k8s.io/utils/cpuset"
 
 	"temper.dev/temper/internal/tier"
 )
@@ -17,6 +19,9 @@ type file struct {
 	HeartbeatTimeout duration `yaml:"heartbeatTimeout"`
 	SystemShare      share    `yaml:"systemShare"`
 	Reservation      cpus     `yaml:"reservation"`
+	Fence            fence    `yaml:"fence"`
+	Loans            loans    `yaml:"loans"`
+	SMT              smt      `yaml:"smt"`
 	Fallback         fallback `yaml:"fallback"`
 }
 
@@ -36,7 +41,7 @@ type members struct {
 var (
 	nouns = map[string]string{"file": "key", "tiers": "tier", "members": "key"}
 	known = map[string]string{
-		"file":    "tiers, ignoreLimits, heartbeatTimeout, systemShare, reservation or fallback",
+		"file":    "tiers, ignoreLimits, heartbeatTimeout, systemShare, reservation, fence, loans, smt or fallback",
 		"tiers":   "system, critical, standard or background",
 		"members": "cgroups or units",
 	}
@@ -94,18 +99,48 @@ type cpus struct{ value float64 }
 
 func (c *cpus) UnmarshalYAML(node *yaml.Node) error {
 	// Written so that what is not a number (.nan) is refused, too.
-	if err := node.Decode(&c.value); err != nil || !(c.value >= 0.001 && c.value <= 512) {
+	if err := node.Decode(&c.value); err != nil || !(c.value >= 0.001 && c.value <= mostCPUs) {
 		return fmt.Errorf("line %d: reservation %q: use a number of CPUs such as 2.5", node.Line, node.Value)
 	}
 	return nil
 }
 
-type fallback struct{ value string }
+const mostCPUs = 512 // that scx_temper can schedule
 
-func (f *fallback) UnmarshalYAML(node *yaml.Node) error {
-	f.value = node.Value
-	if f.value != FallbackIdle && f.value != FallbackNone {
-		return fmt.Errorf("line %d: fallback %q: use %s", node.Line, node.Value, strings.Join([]string{FallbackIdle, FallbackNone}, " or "))
+type fence struct{ value cpuset.CPUSet }
+
+func (f *fence) UnmarshalYAML(node *yaml.Node) (err error) {
+	f.value, err = cpuset.Parse(node.Value)
+	if list := f.value.List(); err != nil || len(list) == 0 || list[0] < 0 || list[len(list)-1] >= mostCPUs {
+		return fmt.Errorf("line %d: fence %q: use a list of CPUs such as 2-3,6-7", node.Line, node.Value)
 	}
 	return nil
+}
+
+type (
+	loans    struct{ value string }
+	smt      struct{ value string }
+	fallback struct{ value string }
+)
+
+func (l *loans) UnmarshalYAML(node *yaml.Node) (err error) {
+	l.value, err = oneOf(node, "loans", LoansGaps, LoansIdle, LoansNever)
+	return err
+}
+
+func (s *smt) UnmarshalYAML(node *yaml.Node) (err error) {
+	s.value, err = oneOf(node, "smt", SMTShare, SMTExclusive)
+	return err
+}
+
+func (f *fallback) UnmarshalYAML(node *yaml.Node) (err error) {
+	f.value, err = oneOf(node, "fallback", FallbackIdle, FallbackNone)
+	return err
+}
+
+func oneOf(node *yaml.Node, key string, words ...string) (string, error) {
+	if last := len(words) - 1; !slices.Contains(words, node.Value) {
+		return "", fmt.Errorf("line %d: %s %q: use %s", node.Line, key, node.Value, strings.Join(words[:last], ", ")+" or "+words[last])
+	}
+	return node.Value, nil
 }

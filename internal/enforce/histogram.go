@@ -49,6 +49,7 @@ func (s *Stats) Add(other Stats) {
 		sum.Wait.Add(t.Wait)
 	}
 	s.Gap.Add(other.Gap)
+	s.LoanBack.Add(other.LoanBack)
 	s.GapKicks += other.GapKicks
 	s.Rechecks += other.Rechecks
 	s.SystemOver += other.SystemOver

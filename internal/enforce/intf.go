@@ -37,6 +37,7 @@ type TierStats struct {
 type Stats struct {
 	Tier         [tier.Count]TierStats
 	Gap          Hist
+	LoanBack     Hist
 	GapKicks     uint64
 	Rechecks     uint64
 	SystemOver   uint64
@@ -49,6 +50,13 @@ type Control struct {
 	HeartbeatNs uint64
 }
 
+// When background may run in the fence: config.LoansGaps, LoansIdle and LoansNever.
+const (
+	LoanGaps  = 0
+	LoanIdle  = 1
+	LoanNever = 2
+)
+
 // Info is the entry of map "info".
 type Info struct {
 	ABI                uint32
@@ -58,6 +66,10 @@ type Info struct {
 	LimitsIgnored      uint32
 	LoaderPID          uint32
 	ReservationMCPU    uint32
+	Loan               uint32
+	SMTExclusive       uint32
+	Pad                uint32
+	Fence              [8]uint64
 	BPFSHA256          [32]uint8
 }
 

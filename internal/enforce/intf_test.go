@@ -28,7 +28,7 @@ var twins = map[string]any{
 
 // Structs and constants that concern loader and BPF only.
 var (
-	structsWithoutTwin = map[string]bool{"temper_config": true}
+	structsWithoutTwin = map[string]bool{"temper_config": true, "temper_topology": true}
 	valuesWithoutTwin  = map[string]bool{"TEMPER_INTF_H": true, "TEMPER_MAX_CPUS": true}
 )
 
@@ -36,6 +36,7 @@ var (
 var values = map[string]int{
 	"TIER_SYSTEM": int(tier.System), "TIER_CRITICAL": int(tier.Critical), "TIER_STANDARD": int(tier.Standard),
 	"TIER_BACKGROUND": int(tier.Background), "NR_TIERS": tier.Count,
+	"LOAN_GAPS": LoanGaps, "LOAN_IDLE": LoanIdle, "LOAN_NEVER": LoanNever,
 	"TEMPER_ABI": ABI, "TEMPER_HIST_BUCKETS": HistBuckets,
 	"TEMPER_OK": exit.OK, "TEMPER_FAILED": exit.Failed, "TEMPER_USAGE": exit.Usage, "TEMPER_NOT_ROOT": exit.NotRoot,
 	"TEMPER_NO_SCHED_EXT": exit.NoSchedExt, "TEMPER_BAD_BTF": exit.BadBTF, "TEMPER_OTHER_SCHEDULER": exit.OtherScheduler,
@@ -47,7 +48,7 @@ var values = map[string]int{
 var (
 	comment    = regexp.MustCompile(`(?s)/\*.*?\*/`)
 	structBody = regexp.MustCompile(`(?s)struct (\w+) \{(.*?)\};`)
-	fieldName  = regexp.MustCompile(`(\w+)(?:\[\w+\])?;`)
+	fieldName  = regexp.MustCompile(`(\w+)(?:\[[^]]+\])?;`)
 	constName  = regexp.MustCompile(`(?m)^\s*([A-Z][A-Z0-9_]+) = |^#define (TEMPER_[A-Z0-9_]+) `)
 )
 

@@ -58,6 +58,12 @@ func Args(cfg *config.Config, pins string) []string {
 	if cfg.Reservation > 0 {
 		args = append(args, "--reservation", strconv.FormatFloat(cfg.Reservation, 'f', -1, 64))
 	}
+	if !cfg.Fence.IsEmpty() {
+		args = append(args, "--fence", cfg.Fence.String(), "--loans", cfg.Loans)
+	}
+	if cfg.SMT == config.SMTExclusive {
+		args = append(args, "--smt", cfg.SMT)
+	}
 	if cfg.IgnoreLimits {
 		args = append(args, "--ignore-limits")
 	}

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/bits"
 	"os"
 	"path/filepath"
 
 	"github.com/cilium/ebpf"
+	"k8s.io/utils/cpuset"
 
+	"temper.dev/temper/internal/config"
 	"temper.dev/temper/internal/exit"
 	"temper.dev/temper/internal/tier"
 )
@@ -122,4 +125,28 @@ func Detach(dir string) error {
 func Text(c []byte) string {
 	text, _, _ := bytes.Cut(c, []byte{0})
 	return string(text)
+}
+
+// FenceCPUs are the CPUs of the fence.
+func (i *Info) FenceCPUs() cpuset.CPUSet {
+	var cpus []int
+	for word, mask := range i.Fence {
+		for ; mask != 0; mask &= mask - 1 {
+			cpus = append(cpus, word*64+bits.TrailingZeros64(mask))
+		}
+	}
+	return cpuset.New(cpus...)
+}
+
+// Loans is the fence's, in the configuration's words.
+func (i *Info) Loans() string {
+	return map[uint32]string{LoanGaps: config.LoansGaps, LoanIdle: config.LoansIdle, LoanNever: config.LoansNever}[i.Loan]
+}
+
+// SMT is the scheduler's, in the configuration's words.
+func (i *Info) SMT() string {
+	if i.SMTExclusive != 0 {
+		return config.SMTExclusive
+	}
+	return config.SMTShare
 }

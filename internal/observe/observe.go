@@ -6,6 +6,8 @@ package observe
 import (
 	"slices"
 	"time"
+
+	"k8s.io/utils/cpuset"
 )
 
 // Kind is what happened.
@@ -41,8 +43,8 @@ const (
 // Task is what has to be known of a task.
 type Task struct {
 	Role Role
-	Name string // of the thread; empty for role Other
-	CPUs CPUSet // where it may run
+	Name string        // of the thread; empty for role Other
+	CPUs cpuset.CPUSet // where it may run
 }
 
 // Violation is a time during which a CPU ran background while it could have run a waiting task of a
@@ -171,7 +173,7 @@ func (s *state) keptBy(pid, cpu int) int {
 	}
 	first := 0
 	for waiting := range s.waiting {
-		if w := s.tasks[waiting]; w.Role == Higher && w.CPUs.Has(cpu) && (first == 0 || waiting < first) {
+		if w := s.tasks[waiting]; w.Role == Higher && w.CPUs.Contains(cpu) && (first == 0 || waiting < first) {
 			first = waiting
 		}
 	}

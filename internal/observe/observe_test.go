@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"k8s.io/utils/cpuset"
 )
 
 const (
@@ -16,13 +18,13 @@ const (
 	us    = time.Microsecond
 )
 
-var twoCPUs = CPUSet{0b11}
+var twoCPUs = cpuset.New(0, 1)
 
 // tasks of the examples: batch is background, web and db are not, and db may run on CPU 1 only.
 var tasks = map[int]Task{
 	batch: {Background, "spin", twoCPUs},
 	web:   {Higher, "web", twoCPUs},
-	db:    {Higher, "db", CPUSet{0b10}},
+	db:    {Higher, "db", cpuset.New(1)},
 }
 
 func turn(at time.Duration, cpu, from, to int) Event {
@@ -132,7 +134,13 @@ func randomTrace(r *rand.Rand) (Trace, map[int]Task) {
 	cpus, pids := 1+r.IntN(3), 1+r.IntN(5)
 	tasks := map[int]Task{}
 	for pid := 1; pid <= pids; pid++ {
-		tasks[pid] = Task{Role: Role(r.IntN(3)), CPUs: CPUSet{r.Uint64()}}
+		var allowed []int
+		for cpu := range cpus {
+			if r.IntN(2) == 0 {
+				allowed = append(allowed, cpu)
+			}
+		}
+		tasks[pid] = Task{Role: Role(r.IntN(3)), CPUs: cpuset.New(allowed...)}
 	}
 	running, waiting := make([]int, cpus), map[int]bool{}
 	var all []Event
@@ -193,7 +201,7 @@ func isViolated(trace Trace, tasks map[int]Task, cpu int, now time.Duration) boo
 		return false
 	}
 	for pid, task := range tasks {
-		if task.Role == Higher && task.CPUs.Has(cpu) && waitsAt(trace, pid, now) {
+		if task.Role == Higher && task.CPUs.Contains(cpu) && waitsAt(trace, pid, now) {
 			return true
 		}
 	}

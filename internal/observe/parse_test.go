@@ -46,21 +46,3 @@ func TestParseRefusesWhatItCannotRead(t *testing.T) {
 		}
 	}
 }
-
-func TestParseCPUSet(t *testing.T) {
-	s, err := ParseCPUSet("0-2,64,130-131\n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for cpu := range 200 {
-		want := cpu <= 2 || cpu == 64 || cpu == 130 || cpu == 131
-		if s.Has(cpu) != want {
-			t.Errorf("CPU %d: %v", cpu, !want)
-		}
-	}
-	for _, bad := range []string{"", "0-", "a", "1,,2"} {
-		if _, err := ParseCPUSet(bad); err == nil {
-			t.Errorf("%q is taken for a list", bad)
-		}
-	}
-}

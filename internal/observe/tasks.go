@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 
+	"k8s.io/utils/cpuset"
+
 	"temper.dev/temper/internal/host"
 )
 
@@ -68,7 +70,7 @@ func (t *Tasks) lookAt(dir string) error {
 			return err
 		}
 		task.Name = field(string(status), "Name:")
-		if task.CPUs, err = ParseCPUSet(field(string(status), "Cpus_allowed_list:")); err != nil {
+		if task.CPUs, err = cpuset.Parse(field(string(status), "Cpus_allowed_list:")); err != nil {
 			return err
 		}
 	}

@@ -44,7 +44,7 @@ func TestTasks(t *testing.T) {
 			for _, c := range w.cpus {
 				may = may || c == cpu
 			}
-			if got.CPUs.Has(cpu) != may {
+			if got.CPUs.Contains(cpu) != may {
 				t.Errorf("%d on CPU %d: %v", pid, cpu, !may)
 			}
 		}

@@ -14,6 +14,7 @@ func (s *Status) fromMaps(m *enforce.Snapshot, monotonic time.Duration) {
 	age := monotonic - time.Duration(m.Control.HeartbeatNs)
 	s.Loader = &Loader{
 		PID: int(m.Info.LoaderPID), SystemSharePct: int(m.Info.SystemSharePct), ReservationCPUs: float64(m.Info.ReservationMCPU) / 1000,
+		Fence: m.Info.FenceCPUs().String(), Loans: m.Info.Loans(), SMT: m.Info.SMT(),
 		HeartbeatTimeoutS: float64(m.Info.HeartbeatTimeoutMs) / 1000, HeartbeatAgeS: max(0, age.Round(time.Millisecond).Seconds()),
 		BPFSHA256: hex.EncodeToString(m.Info.BPFSHA256[:]),
 	}
@@ -37,6 +38,7 @@ func (s *Status) fromMaps(m *enforce.Snapshot, monotonic time.Duration) {
 	}
 	s.Gap = &Gap{
 		P50US: m.Stats.Gap.Percentile(50), P99US: m.Stats.Gap.Percentile(99),
+		LoanBackP50US: m.Stats.LoanBack.Percentile(50), LoanBackP99US: m.Stats.LoanBack.Percentile(99),
 		Kicks: m.Stats.GapKicks, Rechecks: m.Stats.Rechecks, SystemOver: m.Stats.SystemOver, CriticalOver: m.Stats.CriticalOver,
 	}
 }

@@ -47,6 +47,9 @@ type Loader struct {
 	PID               int     `json:"pid"`
 	SystemSharePct    int     `json:"system_share_pct"`
 	ReservationCPUs   float64 `json:"reservation_cpus"`    // 0: critical comes first however much it uses
+	Fence             string  `json:"fence"`               // a list of CPUs; "": none
+	Loans             string  `json:"loans"`               // when background may run in the fence, as in the configuration
+	SMT               string  `json:"smt"`                 // as there
 	HeartbeatTimeoutS float64 `json:"heartbeat_timeout_s"` // 0: an orphaned scheduler stays
 	HeartbeatAgeS     float64 `json:"heartbeat_age_s"`
 	BPFSHA256         string  `json:"bpf_sha256"`
@@ -68,14 +71,16 @@ type Tier struct {
 	WaitMaxUS  uint64    `json:"wait_max_us"`
 }
 
-// Gap is for how long background ran on while a higher tier waited for its CPU.
+// Gap is for how long background ran on while a higher tier waited for its CPU, or after a loan had ended.
 type Gap struct {
-	P50US        uint64 `json:"p50_us"` // at most
-	P99US        uint64 `json:"p99_us"` // at most
-	Kicks        uint64 `json:"kicks"`
-	Rechecks     uint64 `json:"rechecks"`
-	SystemOver   uint64 `json:"system_over"`   // times that the system tier had used up its share
-	CriticalOver uint64 `json:"critical_over"` // times that the critical tier had used up its reservation
+	P50US         uint64 `json:"p50_us"`           // at most
+	P99US         uint64 `json:"p99_us"`           // at most
+	LoanBackP50US uint64 `json:"loan_back_p50_us"` // at most
+	LoanBackP99US uint64 `json:"loan_back_p99_us"` // at most
+	Kicks         uint64 `json:"kicks"`
+	Rechecks      uint64 `json:"rechecks"`
+	SystemOver    uint64 `json:"system_over"`   // times that the system tier had used up its share
+	CriticalOver  uint64 `json:"critical_over"` // times that the critical tier had used up its reservation
 }
 
 // Sources are where the truth lies.

@@ -37,12 +37,14 @@ func withAgent(t *testing.T, root host.Root) {
 
 func snapshot() (*enforce.Snapshot, error) {
 	s := &enforce.Snapshot{
-		Info:    enforce.Info{ABI: enforce.ABI, NrCPUs: 2, HeartbeatTimeoutMs: 10000, SystemSharePct: 20, LimitsIgnored: 1, LoaderPID: 4242, ReservationMCPU: 1500, BPFSHA256: [32]uint8{0xab, 0xcd}},
+		Info: enforce.Info{ABI: enforce.ABI, NrCPUs: 2, HeartbeatTimeoutMs: 10000, SystemSharePct: 20, LimitsIgnored: 1, LoaderPID: 4242, ReservationMCPU: 1500,
+			Loan: enforce.LoanIdle, SMTExclusive: 1, Fence: [8]uint64{0b11001100, 0b11}, BPFSHA256: [32]uint8{0xab, 0xcd}},
 		Control: enforce.Control{TierGen: 2, HeartbeatNs: uint64(99500 * time.Millisecond)},
 		Tiers:   map[uint64]tier.Tier{10: tier.Critical, 11: tier.Background, 12: tier.Background},
 	}
 	perCPU := enforce.Stats{GapKicks: 12, Rechecks: 1, SystemOver: 2, CriticalOver: 4}
 	perCPU.Gap.Bucket[5], perCPU.Gap.Bucket[8] = 98, 2
+	perCPU.LoanBack.Bucket[6], perCPU.LoanBack.Bucket[7] = 99, 1
 	for i := range perCPU.Tier {
 		one := &perCPU.Tier[i]
 		one.RunNs, one.Enqueued, one.PlacedIdle = uint64(i+1)*1500*1e6, uint64(i*10), uint64(i*100)

@@ -6,6 +6,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"temper.dev/temper/internal/config"
 	"temper.dev/temper/internal/enforce"
 )
 
@@ -39,6 +40,10 @@ func (s *Status) Write(w io.Writer, style Style) {
 		out.Flush()
 		fmt.Fprintf(w, "\nGap (background ran on while a higher tier waited): p50 %s, p99 %s, %d CPUs claimed, %d rechecks\n",
 			below(s.Gap.P50US), below(s.Gap.P99US), s.Gap.Kicks, s.Gap.Rechecks)
+		if s.Gap.LoanBackP99US > 0 {
+			fmt.Fprintf(w, "Loans given back (background ran on after its place had been called in): p50 %s, p99 %s\n",
+				below(s.Gap.LoanBackP50US), below(s.Gap.LoanBackP99US))
+		}
 	}
 	if len(s.Cgroups) > 0 {
 		fmt.Fprintln(w)
@@ -93,6 +98,12 @@ func (s *Status) writeHead(w io.Writer, style Style) {
 		fmt.Fprintf(w, "scx_temper\tprocess %d, heartbeat %.1f s ago (the scheduler leaves after %s)\n", s.Loader.PID, s.Loader.HeartbeatAgeS, timeout(s.Loader.HeartbeatTimeoutS))
 		if s.Loader.ReservationCPUs > 0 {
 			fmt.Fprintf(w, "reservation\tcritical comes first up to %g CPUs; it was over that %d times\n", s.Loader.ReservationCPUs, s.Gap.CriticalOver)
+		}
+		if s.Loader.Fence != "" {
+			fmt.Fprintf(w, "fence\tCPUs %s, loans: %s\n", s.Loader.Fence, s.Loader.Loans)
+		}
+		if s.Loader.SMT != config.SMTShare {
+			fmt.Fprintf(w, "smt\t%s\n", s.Loader.SMT)
 		}
 	}
 	if s.LimitsIgnored {

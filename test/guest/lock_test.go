@@ -5,7 +5,6 @@ package guest
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -117,19 +116,8 @@ func beOwner(what, dir string) {
 // startOwner returns when the owner has done its thing once and is in the cgroup.
 func startOwner(t *testing.T, what, dir, cg string) {
 	t.Helper()
-	cmd := exec.Command("/proc/self/exe", dir)
-	cmd.Env = append(os.Environ(), ownerRole+"="+what, "GOMAXPROCS=1")
-	cmd.Stderr = os.Stderr
-	ready, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	s := &spinner{cmd: cmd, pid: cmd.Process.Pid}
-	t.Cleanup(s.end)
-	if n, err := ready.Read(make([]byte, 1)); n != 1 {
+	s := play(t, ownerRole+"="+what, dir)
+	if _, err := s.works.Read(make([]byte, 1)); err != nil {
 		t.Fatal(what, " has not begun: ", err)
 	}
 	s.moveTo(t, cg)

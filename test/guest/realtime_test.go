@@ -23,34 +23,32 @@ func TestMain(m *testing.M) {
 	if what := os.Getenv(ownerRole); what != "" {
 		beOwner(what, os.Args[1])
 	}
+	if os.Getenv(wakesRole) != "" {
+		wakeUp(os.Args[1])
+		return
+	}
 	os.Exit(m.Run())
 }
 
 // startRealTime starts a SCHED_FIFO task that takes CPU 0 for a millisecond of every three.
 func startRealTime(t *testing.T) {
 	t.Helper()
-	cmd := exec.Command("/proc/self/exe")
-	cmd.Env = append(os.Environ(), realTimeRole+"=1")
-	cmd.Stderr = os.Stderr
-	ready, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	if n, err := ready.Read(make([]byte, 1)); n != 1 {
+	if _, err := play(t, realTimeRole+"=1").works.Read(make([]byte, 1)); err != nil {
 		t.Fatal("the real-time task does not run: ", err)
 	}
 }
 
+// play starts this program again in a role of TestMain's, named by a variable, until the test ends.
+func play(t *testing.T, role string, args ...string) *spinner {
+	t.Helper()
+	s := &spinner{cmd: exec.Command("/proc/self/exe", args...)}
+	s.cmd.Env = append(os.Environ(), role, "GOMAXPROCS=1")
+	s.start(t)
+	return s
+}
+
 func beRealTime() {
-	var set unix.CPUSet
-	set.Set(0)
+	set := cpuSet(0)
 	param := int32(10)
 	runtime.LockOSThread()
 	if err := unix.SchedSetaffinity(0, &set); err != nil {

@@ -4,6 +4,7 @@ package guest
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -19,8 +20,9 @@ import (
 
 // spinner is a process that computes without an end, on all CPUs but where pinned to one.
 type spinner struct {
-	cmd *exec.Cmd
-	pid int
+	cmd   *exec.Cmd
+	pid   int
+	works io.Reader // what it prints; a spinner a byte once it has set its affinity, and works
 }
 
 // spin starts n spinners in a cgroup. They end with the test, unless it has ended them.
@@ -30,31 +32,32 @@ func spin(t *testing.T, cg string, n int) []*spinner {
 	for range n {
 		s := &spinner{cmd: exec.Command("spin", "0", strconv.Itoa(runtime.NumCPU()))}
 		s.cmd.Env = []string{"LADDER_DIR=" + os.TempDir()} // where it counts its work; nobody here looks
-		s.cmd.Stderr = os.Stderr
-		if err := s.cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(s.end)
-		s.pid = s.cmd.Process.Pid
+		s.start(t)
 		list = append(list, s)
 	}
 	// They start in this process's tier: in a low one they might not get that far.
 	for _, s := range list {
-		s.awaitProgram(t)
+		if _, err := s.works.Read(make([]byte, 1)); err != nil {
+			t.Fatalf("the spinner ended before it worked: %v", err)
+		}
 		s.moveTo(t, cg)
 	}
 	return list
 }
 
-// awaitProgram returns once the program has its affinity, which is the last thing that it sets up.
-func (s *spinner) awaitProgram(t *testing.T) {
+// start starts the program until the test ends.
+func (s *spinner) start(t *testing.T) {
 	t.Helper()
-	eventually(t, "the spinner spins", func() bool {
-		if s.state(t) == "Z" {
-			t.Fatal("the spinner has ended")
-		}
-		return s.cpuTime(t) > 20*time.Millisecond
-	})
+	s.cmd.Stderr = os.Stderr
+	works, err := s.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	s.works, s.pid = works, s.cmd.Process.Pid
+	t.Cleanup(s.end)
 }
 
 // state is the kernel's letter: R, S, T, Z, ...
@@ -81,13 +84,17 @@ func (s *spinner) pin(t *testing.T, cpu int) {
 // bind lets a thread run on these CPUs alone.
 func bind(t *testing.T, tid int, cpus []int) {
 	t.Helper()
-	var set unix.CPUSet
-	for _, cpu := range cpus {
-		set.Set(cpu)
-	}
+	set := cpuSet(cpus...)
 	if err := unix.SchedSetaffinity(tid, &set); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func cpuSet(cpus ...int) (set unix.CPUSet) {
+	for _, cpu := range cpus {
+		set.Set(cpu)
+	}
+	return set
 }
 
 func firstCPUs(n int) (list []int) {

@@ -1,0 +1,201 @@
+//go:build guest
+
+package guest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+	"k8s.io/utils/cpuset"
+
+	"temper.dev/temper/internal/enforce"
+	"temper.dev/temper/internal/exit"
+)
+
+// These tests run on any machine with two cores or more, and are meant for several: 'make test-topologies'. Critical
+// work is on CPU 0.
+
+// topology is the CPUs of each core.
+func topology(t *testing.T) (cores [][]int) {
+	t.Helper()
+	for cpu := range runtime.NumCPU() {
+		list := read(t, root.Path(fmt.Sprintf("/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu)))
+		core, err := cpuset.Parse(strings.TrimSpace(list))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first := core.List()[0]; first == cpu {
+			cores = append(cores, core.List())
+		}
+	}
+	if len(cores) < 2 {
+		t.Fatalf("there is one core: run it with --topology")
+	}
+	return cores
+}
+
+func last[T any](list []T) T { return list[len(list)-1] }
+
+// pinned starts a spinner in a cgroup on one CPU.
+func pinned(t *testing.T, cg string, cpu int) []*spinner {
+	t.Helper()
+	s := spin(t, cg, 1)
+	s[0].pin(t, cpu)
+	return s
+}
+
+// checkWhoRuns lets spinners run that have a CPU each, and compares who gets it. By how much one host thread is faster
+// than another is the host's affair, and so is a timer that comes late: one look of five has to be right.
+func checkWhoRuns(t *testing.T, when string, due []bool, groups ...[]*spinner) {
+	t.Helper()
+	var got []float64
+	for range 5 {
+		got = used(t, second()/2, groups...)
+		asDue := true
+		for i, share := range got {
+			asDue = asDue && (due[i] && share > 0.1 || !due[i] && share < 0.02)
+		}
+		if asDue {
+			return
+		}
+	}
+	t.Errorf("%s the spinners have shares of %.3f; due is %v", when, got, due)
+}
+
+func TestTopologyExclusiveKeepsSiblingsFree(t *testing.T) {
+	cores := topology(t)
+	attachTiers(t, "--smt", "exclusive")
+	groups, due := [][]*spinner{pinned(t, "/background", last(cores)[0])}, []bool{true}
+	smt := len(cores[0]) > 1
+	if smt {
+		groups, due = append(groups, pinned(t, "/background", last(cores[0]))), append(due, true)
+	}
+	checkWhoRuns(t, "alone", due, groups...)
+	critical := pinned(t, "/critical", 0)
+	if smt {
+		due[1] = false
+	}
+	checkWhoRuns(t, "with critical work on CPU 0", append(due, true), append(groups, critical)...)
+	critical[0].end()
+	if smt {
+		due[1] = true
+		if snapshot(t).Stats.LoanBack == (enforce.Hist{}) {
+			t.Error("no CPU was given back")
+		}
+	}
+	checkWhoRuns(t, "when it has ended", due, groups...)
+}
+
+func TestTopologySharedSiblingsWork(t *testing.T) {
+	cores := topology(t)
+	attachTiers(t)
+	groups, due := [][]*spinner{pinned(t, "/background", last(cores)[0]), pinned(t, "/critical", 0)}, []bool{true, true}
+	if len(cores[0]) > 1 {
+		groups, due = append(groups, pinned(t, "/background", last(cores[0]))), append(due, true)
+	}
+	checkWhoRuns(t, "sharing cores", due, groups...)
+}
+
+func TestTopologyFences(t *testing.T) {
+	cores := topology(t)
+	fence := cpuset.New(last(cores)...)
+	for _, c := range []struct {
+		loans            string
+		alone, underLoad bool // does background run in the fence?
+	}{
+		{"gaps", true, true}, {"idle", true, false}, {"never", false, false},
+	} {
+		t.Run(c.loans, func(t *testing.T) {
+			attachTiers(t, "--fence", fence.String(), "--loans", c.loans)
+			// Where each core is one CPU, and two are all, it is beside the critical work, and waits.
+			free := last(last(cores[:len(cores)-1]))
+			inside, outside := pinned(t, "/background", last(last(cores))), pinned(t, "/background", free)
+			checkWhoRuns(t, "without critical work", []bool{c.alone, true}, inside, outside)
+			critical := pinned(t, "/critical", 0)
+			checkWhoRuns(t, "with critical work elsewhere", []bool{c.underLoad, free != 0, true}, inside, outside, critical)
+			critical[0].end()
+			checkWhoRuns(t, "after it", []bool{c.alone, true}, inside, outside)
+		})
+	}
+}
+
+// Critical work that wakes up beside other critical work moves to a core that is idle.
+func TestTopologyCriticalSpreadsOverCores(t *testing.T) {
+	cores := topology(t)
+	attachTiers(t)
+	pinned(t, "/critical", 0)
+	var alone int
+	if _, err := fmt.Fscan(play(t, wakesRole+"=1", cpuset.New(cores[0]...).String()).works, &alone); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("of %d times it woke up %d times on an idle core", wakes, alone)
+	if alone < wakes*3/4 {
+		t.Error("it stays beside the other")
+	}
+}
+
+const (
+	wakesRole = "TEMPER_TEST_WAKES"
+	wakes     = 200
+)
+
+// wakeUp joins /critical, goes to the last CPU of a core and sleeps, free to wake up anywhere, and tells how often it was on another
+// core. It sleeps unseen by Go's runtime, which would have a thread look at it every 20 us.
+func wakeUp(core string) {
+	busy, err := cpuset.Parse(core)
+	if err != nil {
+		panic(err)
+	}
+	if err := os.WriteFile(root.Cgroup("/critical/cgroup.procs"), []byte("0"), 0); err != nil {
+		panic(err)
+	}
+	runtime.LockOSThread()
+	alone := 0
+	for range wakes {
+		for _, set := range []unix.CPUSet{cpuSet(last(busy.List())), cpuSet(firstCPUs(runtime.NumCPU())...)} {
+			if err := unix.SchedSetaffinity(0, &set); err != nil {
+				panic(err)
+			}
+		}
+		pause := unix.NsecToTimespec(int64(2 * time.Millisecond))
+		unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&pause)), 0, 0)
+		if !busy.Contains(int(cpuHere())) {
+			alone++
+		}
+	}
+	fmt.Println(alone)
+}
+
+func cpuHere() uint32 {
+	var cpu uint32
+	if _, _, errno := unix.RawSyscall(unix.SYS_GETCPU, uintptr(unsafe.Pointer(&cpu)), 0, 0); errno != 0 {
+		panic(errno)
+	}
+	return cpu
+}
+
+func TestTopologyUsageErrors(t *testing.T) {
+	cores := topology(t)
+	cases := []struct{ why, option, value string }{
+		{fmt.Sprintf("CPU 500 cannot be fenced: there are %d", runtime.NumCPU()), "--fence", "500"},
+		{"not a list of CPUs: '1-'", "--fence", "1-"},
+		{"not a list of CPUs: '3-2'", "--fence", "3-2"},
+		{"no such way to lend: 'often'", "--loans", "often"},
+		{"no such mode: 'both'", "--smt", "both"},
+	}
+	if core := cores[0]; len(core) > 1 {
+		cases = append(cases, struct{ why, option, value string }{
+			fmt.Sprintf("a fence has whole cores: CPU %d is on the core of CPU %d", core[0], last(core)), "--fence", strconv.Itoa(last(core))})
+	}
+	for _, c := range cases {
+		refused(t, exit.Usage, c.why, exec.Command("scx_temper", c.option, c.value))
+	}
+}
