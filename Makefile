@@ -72,8 +72,7 @@ topologies: build ## fences, loans and SMT, on machines of several shapes: socke
 
 test-timed: build ## the tests of figures, on the deterministic machine
 	$(GO) test -c -tags guest -o build/guest.test ./test/guest
-	timeout 2500 bin/temper lab exec --timeout 2400s --cpus 3 --deterministic --file /guest.test=build/guest.test -- \
-		/guest.test -test.v -test.run '^Test(Timed|Interrupted)'
+	scripts/timed.sh '^Test(Timed|Interrupted)'
 
 # The same seed twice gives the same record, to the last digit; on the way, a bursty service and a
 # ladder that goes up and down.
