@@ -9,8 +9,8 @@
  * Method: who owns a CPU is configuration, what runs on it is state; they never share a field. A CPU that
  * chooses asks may_take_background(). Loans of a fence: at any moment, as everywhere (gaps); while no
  * critical task is runnable anywhere (idle); never. Exclusive: while no sibling runs critical work. When the
- * answer turns to no, whoever made it so claims the CPUs that run background (reclaim_*()); when it turns to
- * yes, those that are idle are woken (offer_*()). Each side writes before it reads:
+ * answer turns to no, whoever made it so claims the CPUs that run background (tell_*()); when it turns to
+ * yes, those that are idle are woken (tell_*()). Each side writes before it reads:
  *   reclaim: what runs here, or who is active | read and clear open[background] of the others, kick them
  *   recheck: open[background] |= this CPU     | read what the others run, or who is active
  *
