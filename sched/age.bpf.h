@@ -84,8 +84,7 @@ __noinline u64 age_queue(u64 queue, u32 tier, u64 longest, u64 now)
 			 * arrivals make that CPU look again, whether it began to look before or after the first.
 			 */
 			__sync_fetch_and_add(&arrivals[tier], 1);
-			scx_bpf_dsq_move_set_vtime(&it, front);
-			if (scx_bpf_dsq_move_vtime(&it, p, queue, 0))
+			if (dsq_move_vtime(&it, p, queue, front))
 				COUNT_TIER(tier, aged);
 			__sync_fetch_and_add(&arrivals[tier], 1);
 		}
@@ -97,7 +96,7 @@ __noinline u64 age_queue(u64 queue, u32 tier, u64 longest, u64 now)
 
 static int look_for_aged(void *map, u32 *index, struct timer_slot *slot)
 {
-	u64 now = scx_bpf_now();
+	u64 now = clock_ns();
 	u32 i;
 
 	if (left)

@@ -55,7 +55,7 @@ static u64 critical_over_at; /* when a critical task last found nothing left */
 /* Does critical share with standard? Not only in the moments between what it earns and what it pays. */
 static __always_inline bool critical_is_over(void)
 {
-	return config.reservation_mcpu && critical_over_at && scx_bpf_now() - critical_over_at < CRITICAL_KEEPS;
+	return config.reservation_mcpu && critical_over_at && clock_ns() - critical_over_at < CRITICAL_KEEPS;
 }
 
 static u32 tier_of_critical(u64 now)

@@ -175,7 +175,7 @@ static __always_inline bool claim_this(struct task_struct *p, u32 lower, bool wh
 /* Claim a CPU that runs `lower`: the near one if it does. False: there is none. */
 static __noinline bool claim_one(struct task_struct *p, u32 lower, bool whole, s32 near, struct claim *claim)
 {
-	u64 now = scx_bpf_now();
+	u64 now = clock_ns();
 
 	if (!claim)
 		return false;

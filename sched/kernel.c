@@ -10,11 +10,29 @@
 
 #include "loader.h"
 
-static const char *const functions[] = {
-	"scx_bpf_create_dsq", "scx_bpf_dsq_insert", "scx_bpf_dsq_insert_vtime", "scx_bpf_dsq_move_to_local",
-	"scx_bpf_dsq_nr_queued", "scx_bpf_kick_cpu", "scx_bpf_task_cpu", "scx_bpf_exit_bstr", "scx_bpf_error_bstr",
-	"scx_bpf_now", "scx_bpf_dsq_move", "scx_bpf_dsq_move_set_vtime", "scx_bpf_dsq_move_vtime", "bpf_task_from_pid", "bpf_task_release",
-	"bpf_rcu_read_lock", "bpf_rcu_read_unlock", "bpf_iter_scx_dsq_new", "bpf_iter_scx_dsq_next", "bpf_iter_scx_dsq_destroy",
+/* Each by the name that it has, or that it had in older kernels (compat.h). */
+static const struct {
+	const char *name, *older;
+} functions[] = {
+	{ "scx_bpf_create_dsq", NULL },
+	{ "scx_bpf_dsq_insert", "scx_bpf_dispatch" },
+	{ "scx_bpf_dsq_insert_vtime", "scx_bpf_dispatch_vtime" },
+	{ "scx_bpf_dsq_move_to_local", "scx_bpf_consume" },
+	{ "scx_bpf_dsq_move", "scx_bpf_dispatch_from_dsq" },
+	{ "scx_bpf_dsq_move_set_vtime", "scx_bpf_dispatch_from_dsq_set_vtime" },
+	{ "scx_bpf_dsq_move_vtime", "scx_bpf_dispatch_vtime_from_dsq" },
+	{ "scx_bpf_dsq_nr_queued", NULL },
+	{ "scx_bpf_kick_cpu", NULL },
+	{ "scx_bpf_task_cpu", NULL },
+	{ "scx_bpf_exit_bstr", NULL },
+	{ "scx_bpf_error_bstr", NULL },
+	{ "bpf_task_from_pid", NULL },
+	{ "bpf_task_release", NULL },
+	{ "bpf_rcu_read_lock", NULL },
+	{ "bpf_rcu_read_unlock", NULL },
+	{ "bpf_iter_scx_dsq_new", NULL },
+	{ "bpf_iter_scx_dsq_next", NULL },
+	{ "bpf_iter_scx_dsq_destroy", NULL },
 };
 
 static bool read_line(const char *path, char *text, size_t size)
@@ -52,6 +70,14 @@ static struct btf *kernel_types(void)
 	return btf;
 }
 
+/* Its id among the kernel's types; below 0: none. */
+static int find_function(const struct btf *btf, unsigned i)
+{
+	int id = btf__find_by_name_kind(btf, functions[i].name, BTF_KIND_FUNC);
+
+	return id < 0 && functions[i].older ? btf__find_by_name_kind(btf, functions[i].older, BTF_KIND_FUNC) : id;
+}
+
 static bool has_kfunc_tag(const struct btf *btf, unsigned function)
 {
 	for (unsigned id = 1; id < btf__type_cnt(btf); id++) {
@@ -73,10 +99,29 @@ const char *untagged_function(void)
 	const char *found = NULL;
 
 	for (unsigned i = 0; btf && !found && i < sizeof(functions) / sizeof(*functions); i++) {
-		int id = btf__find_by_name_kind(btf, functions[i], BTF_KIND_FUNC);
+		int id = find_function(btf, i);
 
 		if (id > 0 && !has_kfunc_tag(btf, id))
-			found = functions[i];
+			found = functions[i].name;
+	}
+	btf__free(btf);
+	return found;
+}
+
+/* Whether the kernel's enum names a value, such as a flag that came later. */
+bool kernel_names_value(const char *type, const char *value)
+{
+	struct btf *btf = kernel_types();
+	int id = btf ? btf__find_by_name_kind(btf, type, BTF_KIND_ENUM64) : -1;
+	bool found = false;
+
+	if (btf && id < 0)
+		id = btf__find_by_name_kind(btf, type, BTF_KIND_ENUM);
+	if (id > 0) {
+		const struct btf_type *t = btf__type_by_id(btf, id);
+
+		for (int i = 0; !found && i < btf_vlen(t); i++)
+			found = !strcmp(btf__name_by_offset(btf, btf_is_enum(t) ? btf_enum(t)[i].name_off : btf_enum64(t)[i].name_off), value);
 	}
 	btf__free(btf);
 	return found;
@@ -91,11 +136,11 @@ static enum temper_status check_types(const char *release)
 			    "kernel %s has no type data in /sys/kernel/btf/vmlinux; use one built with CONFIG_DEBUG_INFO_BTF",
 			    release);
 	for (unsigned i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
-		if (btf__find_by_name_kind(btf, functions[i], BTF_KIND_FUNC) < 0) {
+		if (find_function(btf, i) < 0) {
 			btf__free(btf);
 			return fail(TEMPER_BAD_BTF,
 				    "the type data of kernel %s does not name %s, so no loader can link to it; use another kernel build",
-				    release, functions[i]);
+				    release, functions[i].name);
 		}
 	}
 	btf__free(btf);
@@ -110,7 +155,7 @@ enum temper_status check_kernel(void)
 	if (geteuid())
 		return fail(TEMPER_NOT_ROOT, "loading a scheduler takes root; use sudo");
 	if (access(SCHED_EXT_DIR "/state", R_OK))
-		return fail(TEMPER_NO_SCHED_EXT, "kernel %s has no sched_ext; use 6.14 or later with CONFIG_SCHED_CLASS_EXT",
+		return fail(TEMPER_NO_SCHED_EXT, "kernel %s has no sched_ext; use 6.12 or later with CONFIG_SCHED_CLASS_EXT",
 			    kernel.release);
 	if (access(CGROUP_ROOT "/cgroup.controllers", R_OK))
 		return fail(TEMPER_NO_CGROUP, "no cgroup v2 at %s; mount it there", CGROUP_ROOT);

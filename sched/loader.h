@@ -43,6 +43,7 @@ enum temper_status check_kernel(void);
 /* The name of the attached scheduler's ops, or "" for none. */
 const char *attached_ops(void);
 const char *untagged_function(void); /* NULL: none */
+bool kernel_names_value(const char *type, const char *value);
 
 /* Refuse while any cgroup has a finite cpu.max, unless the operator has said to ignore them. */
 enum temper_status check_limits(bool *ignored);

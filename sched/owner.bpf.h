@@ -123,7 +123,7 @@ static bool owes(struct task_struct *p, struct task_state *t)
 
 	if (!lock || !still_waits(t->lender, lock))
 		return false;
-	return (s64)(t->woken_until - scx_bpf_now()) > 0 || lock_holder(lock) == (u64)p;
+	return (s64)(t->woken_until - clock_ns()) > 0 || lock_holder(lock) == (u64)p;
 }
 
 /* The holder of a lock, to be released; NULL where there is none. */
@@ -300,7 +300,7 @@ static __noinline bool take_out(struct task_struct *p, u32 tier, bool pinned, s3
 	if (bpf_iter_scx_dsq_new(&it, queue, 0) == 0 && (pinned || (may_run_on(p, cpu) && !p->migration_disabled))) {
 		if (!pinned)
 			begin_transit(c, tier);
-		taken = scx_bpf_dsq_move(&it, p, DSQ_LOCAL, 0);
+		taken = dsq_move(&it, p, DSQ_LOCAL);
 		if (!pinned && !taken)
 			end_transit(c);
 	}

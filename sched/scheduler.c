@@ -4,6 +4,7 @@
  * that dies leaves the scheduler attached, and the next one adopts it.
  */
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdio.h>
@@ -200,6 +201,37 @@ static void *constants(struct scheduler *s, const char *section, size_t needed)
 	return size >= needed ? value : NULL;
 }
 
+/* A member of the ops, in the BPF object; NULL: it has none of that name. */
+static void *ops_member(struct scheduler *s, const char *name)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(s->object, "temper_ops");
+	const struct btf *btf = bpf_object__btf(s->object);
+	int id = btf__find_by_name_kind(btf, "sched_ext_ops", BTF_KIND_STRUCT);
+	const struct btf_type *ops = id > 0 ? btf__type_by_id(btf, id) : NULL;
+	char *value = map ? bpf_map__initial_value(map, &(size_t){ 0 }) : NULL;
+
+	for (int i = 0; ops && value && i < btf_vlen(ops); i++)
+		if (!strcmp(btf__name_by_offset(btf, btf_members(ops)[i].name_off), name))
+			return value + btf_members(ops)[i].offset / 8;
+	return NULL;
+}
+
+/*
+ * Where the flag is not known, the kernel queues tasks that may not migrate as it does all others, and refuses
+ * a scheduler that asks for it.
+ */
+static enum temper_status choose_flags(struct scheduler *s)
+{
+	enum { OPS_ENQ_MIGRATION_DISABLED = 1 << 4 };
+	unsigned long long *flags = ops_member(s, "flags");
+
+	if (!flags)
+		return fail(TEMPER_LOAD_FAILED, "the BPF object has no place for its flags");
+	if (!kernel_names_value("scx_ops_flags", "SCX_OPS_ENQ_MIGRATION_DISABLED"))
+		*flags &= ~OPS_ENQ_MIGRATION_DISABLED;
+	return TEMPER_OK;
+}
+
 static enum temper_status configure(struct scheduler *s)
 {
 	struct temper_config *config = constants(s, ".rodata.config", sizeof(*config));
@@ -283,7 +315,7 @@ enum temper_status load(struct scheduler *s, bool limits_ignored)
 	s->object = bpf_object__open_mem(object_start, object_end - object_start, &open_options);
 	if (!s->object)
 		return fail(TEMPER_LOAD_FAILED, "cannot open the BPF object: %s", strerror(errno));
-	if ((status = configure(s) ?: load_programs(s)))
+	if ((status = configure(s) ?: choose_flags(s) ?: load_programs(s)))
 		return status;
 	s->exit_fd = map_fd(s, "exit_info");
 	status = describe(s, limits_ignored) ?: map_tiers(map_fd(s, "tiers")) ?: map_control(s, map_fd(s, "control"));

@@ -56,7 +56,7 @@ void BPF_PROG(temper_runnable, struct task_struct *p, u64 enq_flags)
 
 	if (!t)
 		return;
-	t->runnable_at = scx_bpf_now();
+	t->runnable_at = clock_ns();
 	end_wait(p, t, t->runnable_at);
 	t->tier = tier_of(p, t, t->runnable_at);
 	activate(t, home_tier(p, t), p->scx.weight);
@@ -77,7 +77,7 @@ s32 BPF_PROG(temper_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_fl
 	t->sync_wake = (wake_flags & WAKE_SYNC) && bpf_cpumask_test_cpu(t->woken_on, p->cpus_ptr);
 	if (t->sync_wake)
 		return prev_cpu;
-	u32 tier = t->tier = tier_of(p, t, scx_bpf_now());
+	u32 tier = t->tier = tier_of(p, t, clock_ns());
 
 	claim.background = tier == TIER_BACKGROUND;
 	claim_lower(p, tier, IDLE, prev_cpu, &claim);
@@ -86,7 +86,7 @@ s32 BPF_PROG(temper_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_fl
 	if (claim.was == IDLE)
 		COUNT_TIER(tier, placed_idle);
 	/* One that was idle may run background by the time that the task is there. */
-	scx_bpf_dsq_insert(p, DSQ_LOCAL, slice_ns[tier], ENQ_PREEMPT);
+	dsq_insert(p, DSQ_LOCAL, slice_ns[tier], ENQ_PREEMPT);
 	return claim.cpu;
 }
 
@@ -94,13 +94,13 @@ s32 BPF_PROG(temper_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_fl
 static void enqueue_pinned(struct task_struct *p, struct task_state *t, u64 enq_flags)
 {
 	s32 cpu = scx_bpf_task_cpu(p);
-	u64 now = scx_bpf_now();
+	u64 now = clock_ns();
 	u32 tier = t->tier;
 
 	if (tier >= NR_TIERS)
 		return;
 	announce(t, true, cpu);
-	scx_bpf_dsq_insert_vtime(p, pinned_queue(cpu, tier), slice_ns[tier], queue_position(p, t), enq_flags);
+	dsq_insert_vtime(p, pinned_queue(cpu, tier), slice_ns[tier], queue_position(p, t), enq_flags);
 	for (u32 lower = IDLE; lower > TIER_CRITICAL; lower--) {
 		struct claim claim = { .cpu = cpu, .was = lower };
 
@@ -123,7 +123,7 @@ static void enqueue_shared(struct task_struct *p, struct task_state *t, u64 enq_
 		return;
 	claim.background = tier == TIER_BACKGROUND;
 	announce(t, false, near);
-	scx_bpf_dsq_insert_vtime(p, shared_queue(tier), slice_ns[tier], queue_position(p, t), enq_flags);
+	dsq_insert_vtime(p, shared_queue(tier), slice_ns[tier], queue_position(p, t), enq_flags);
 	claim_lower(p, IDLE - 1, IDLE, near, &claim);
 	if (claim.cpu < 0 && begin_handoff(p, t))
 		return;
@@ -148,7 +148,7 @@ SEC("struct_ops/enqueue")
 void BPF_PROG(temper_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	struct task_state *t = task_state(p);
-	u64 now = scx_bpf_now();
+	u64 now = clock_ns();
 
 	if (!t) {
 		scheduler_error("task %d has no state", p->pid);
@@ -160,7 +160,7 @@ void BPF_PROG(temper_enqueue, struct task_struct *p, u64 enq_flags)
 	count_where_due(p, t);
 	COUNT_TIER(tier, enqueued);
 	if (serves_one_cpu(p)) {
-		scx_bpf_dsq_insert(p, DSQ_LOCAL, slice_ns[TIER_SYSTEM], enq_flags | ENQ_PREEMPT);
+		dsq_insert(p, DSQ_LOCAL, slice_ns[TIER_SYSTEM], enq_flags | ENQ_PREEMPT);
 		return;
 	}
 	if (p->nr_cpus_allowed == 1 || may_not_migrate(p))
@@ -196,7 +196,7 @@ static __noinline bool take_shared(u32 tier, s32 cpu)
 	if (tier >= NR_TIERS || !scx_bpf_dsq_nr_queued(shared_queue(tier)))
 		return false;
 	begin_transit(c, tier);
-	if (scx_bpf_dsq_move_to_local(shared_queue(tier)))
+	if (dsq_move_to_local(shared_queue(tier)))
 		return true;
 	end_transit(c);
 	return false;
@@ -213,8 +213,8 @@ static __noinline bool take(u32 tier, s32 cpu)
 	has_mine = cpu_state(cpu)->pinned[tier];
 	has_shared = queued[tier];
 	if (has_mine && has_shared && head_vtime(mine, &a) && head_vtime(shared, &b) && (s64)(b - a) < 0)
-		return take_shared(tier, cpu) || scx_bpf_dsq_move_to_local(mine);
-	return (has_mine && scx_bpf_dsq_move_to_local(mine)) || (has_shared && take_shared(tier, cpu));
+		return take_shared(tier, cpu) || dsq_move_to_local(mine);
+	return (has_mine && dsq_move_to_local(mine)) || (has_shared && take_shared(tier, cpu));
 }
 
 /* Is a task of this tier that this CPU may take due before virtual time `vtime`? */
@@ -279,7 +279,7 @@ void BPF_PROG(temper_dispatch, s32 cpu, struct task_struct *prev)
 {
 	struct task_state *t = prev && (prev->scx.flags & TASK_QUEUED) ? task_state(prev) : NULL;
 	struct cpu_state *c = cpu_state(cpu);
-	u64 now = scx_bpf_now(), turn = 0;
+	u64 now = clock_ns(), turn = 0;
 	u32 prev_tier = NR_TIERS, overdue;
 
 	end_transit(c);
@@ -347,7 +347,7 @@ void BPF_PROG(temper_running, struct task_struct *p)
 	s32 cpu = scx_bpf_task_cpu(p);
 	struct cpu_state *c = cpu_state(cpu);
 	struct task_state *t = task_state(p);
-	u64 now = scx_bpf_now();
+	u64 now = clock_ns();
 
 	if (!t)
 		return;
@@ -400,7 +400,7 @@ void BPF_PROG(temper_stopping, struct task_struct *p, bool runnable)
 	s32 cpu = scx_bpf_task_cpu(p);
 	struct cpu_state *c = cpu_state(cpu);
 	struct task_state *t = task_state(p);
-	u64 now = scx_bpf_now();
+	u64 now = clock_ns();
 
 	if (!t)
 		return;
