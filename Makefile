@@ -9,13 +9,13 @@ CC ?= gcc
 # -buildvcs=false: equal sources give equal programs, committed or not, and the lab's hashes stay.
 GOFLAGS_STATIC := -trimpath -buildvcs=false -ldflags='-s -w'
 CFLAGS_GUEST := -O2 -Wall -Wextra -Werror -D_GNU_SOURCE -static -pthread
-GUEST_LOAD := chain churn mcload preempt quantum spin
+GUEST_LOAD := chain churn cost mcload preempt quantum spin
 
 include packaging/install.mk
 include docs/docs.mk
 include pathfence/pathfence.mk
 
-.PHONY: demo records chaos soak kernels topologies test-chaos help deps lab-deps build temper sched guest test test-unit test-guest test-timed test-lab lint clean
+.PHONY: demo records chaos soak kernels peers topologies test-chaos help deps lab-deps build temper sched guest test test-unit test-guest test-timed test-lab lint clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -106,6 +106,10 @@ chaos: build ## attack the scheduler in deterministic guests, seeds 1 to 200; ta
 
 soak: build ## half an hour of critical work on all CPUs, beside 64 background workers
 	$(CHAOS) --seeds 1 --soak 30m --json build/soak.json || $(SAY)
+
+peers: build ## the schedulers of others that Temper is compared with, in build/peers/; takes 10 minutes
+	@scripts/peers.sh build/peers
+	@cp lab/peers/*.json build/peers/
 
 kernels: build ## find out on which of the archive's kernels the scheduler works; records/kernels.json
 	$(GO) test -c -tags guest -o build/guest.test ./test/guest

@@ -3,6 +3,7 @@ package lab
 import (
 	"os"
 	"path/filepath"
+	"strings"
 
 	"temper.dev/temper/internal/exit"
 )
@@ -20,7 +21,7 @@ const (
 )
 
 // guestPrograms are the load generators and tools of every guest.
-var guestPrograms = []string{"chain", "mcload", "preempt", "quantum", "spin"}
+var guestPrograms = []string{"chain", "cost", "mcload", "preempt", "quantum", "spin"}
 
 // DefaultAssets is the folder above the one that holds the running program.
 func DefaultAssets() (Assets, error) {
@@ -38,6 +39,9 @@ func DefaultAssets() (Assets, error) {
 func (a Assets) file(name string) (string, error) {
 	path := filepath.Join(string(a), name)
 	if _, err := os.Stat(path); err != nil {
+		if strings.HasPrefix(name, "build/peers/") {
+			return "", exit.New(exit.Failed, "run 'make peers'", "the arm needs %s, which was not built", path)
+		}
 		return "", exit.New(exit.Failed, "run 'make build', or name the folder it filled with --assets", "the lab needs %s, which was not built", path)
 	}
 	return path, nil

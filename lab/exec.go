@@ -32,7 +32,7 @@ type ExecOptions struct {
 
 // Exec gets a machine ready and runs one command on it.
 func Exec(ctx context.Context, options Options, o ExecOptions) (status int, err error) {
-	l, err := Open(ctx, options, true)
+	l, err := Open(ctx, options, []string{plan.Temper})
 	if err != nil {
 		return 0, err
 	}

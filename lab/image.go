@@ -17,9 +17,9 @@ type image struct {
 	hash string
 }
 
-// packImage packs the guest. The scheduler is in it only where an arm needs it, so that a stock
+// packImage packs the guest. What its arms attach is given, so that a stock
 // guest, and a study of stock, stay the same while the scheduler is worked on.
-func packImage(ctx context.Context, userland string, assets Assets, withScheduler bool) (image, error) {
+func packImage(ctx context.Context, userland string, assets Assets, attached map[string]string) (image, error) {
 	a := archive{}
 	for _, dir := range []string{"dev", "etc", "proc", "root", "run", "sys", "tmp", "var/log", "var/run"} {
 		a.dir(dir)
@@ -33,8 +33,13 @@ func packImage(ctx context.Context, userland string, assets Assets, withSchedule
 	if err := a.addService(userland); err != nil {
 		return image{}, err
 	}
-	if err := a.addOurs(assets, withScheduler); err != nil {
+	if err := a.addOurs(assets); err != nil {
 		return image{}, err
+	}
+	for place, host := range attached {
+		if _, there := a[place]; !there { // a library of the service
+			a.program(place, host)
+		}
 	}
 	var out bytes.Buffer
 	if err := a.write(&out); err != nil {
@@ -71,13 +76,10 @@ func (a archive) addService(userland string) error {
 	return nil
 }
 
-func (a archive) addOurs(assets Assets, withScheduler bool) error {
+func (a archive) addOurs(assets Assets) error {
 	ours := map[string]string{"init": guestInit}
 	for _, p := range guestPrograms {
 		ours["bin/"+p] = "build/guest/" + p
-	}
-	if withScheduler {
-		ours["bin/scx_temper"] = schedulerProgram
 	}
 	for name, asset := range ours {
 		host, err := assets.file(asset)

@@ -167,6 +167,33 @@ func (c Cache) unpackKernel(ctx context.Context, k Kernel) error {
 		return err
 	}
 	defer unlock()
+	return c.fromPackage(ctx, k, func(dir string) error {
+		// Renamed as a whole folder, so that a folder that exists is complete. The modules are left behind.
+		ready := filepath.Join(dir, "ready")
+		if err := os.Mkdir(ready, 0o755); err != nil {
+			return c.explain(err)
+		}
+		for _, name := range []string{"vmlinuz", "config"} {
+			file, err := findInPackage(dir, name, k)
+			if err != nil {
+				return err
+			}
+			if err := os.Rename(file, filepath.Join(ready, name)); err != nil {
+				return err
+			}
+		}
+		if err := os.MkdirAll(c.path("kernels"), 0o755); err != nil {
+			return c.explain(err)
+		}
+		if err := os.Rename(ready, c.kernelDir(k.Release)); err != nil && !os.IsExist(err) {
+			return c.explain(err)
+		}
+		return nil
+	})
+}
+
+// fromPackage hands over a folder that holds the unpacked package of a kernel, and is removed afterwards.
+func (c Cache) fromPackage(ctx context.Context, k Kernel, take func(dir string) error) error {
 	s, err := openSuite(ctx, c, k.Suite)
 	if err != nil {
 		return err
@@ -179,34 +206,45 @@ func (c Cache) unpackKernel(ctx context.Context, k Kernel) error {
 	if err := s.download(ctx, filepath.Join(dir, "package"), k.pkg); err != nil {
 		return err
 	}
-	image, err := findImage(filepath.Join(dir, "package"), k)
-	if err != nil {
-		return err
-	}
-	// Renamed as a whole folder, so that a folder that exists is complete. The modules are left behind.
-	ready := filepath.Join(dir, "ready")
-	if err := os.Mkdir(ready, 0o755); err != nil {
-		return c.explain(err)
-	}
-	if err := os.Rename(image, filepath.Join(ready, "vmlinuz")); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(c.path("kernels"), 0o755); err != nil {
-		return c.explain(err)
-	}
-	if err := os.Rename(ready, c.kernelDir(k.Release)); err != nil && !os.IsExist(err) {
-		return c.explain(err)
-	}
-	return nil
+	return take(dir)
 }
 
-// findImage finds the kernel in its package: in /boot, and from Debian 14 on beside the modules.
-func findImage(root string, k Kernel) (string, error) {
-	for _, name := range []string{"boot/vmlinuz-" + k.Release, "usr/lib/modules/" + k.Release + "/vmlinuz"} {
-		path := filepath.Join(root, name)
+// findInPackage finds a file of a kernel's: in /boot, and from Debian 14 on beside the modules.
+func findInPackage(dir, name string, k Kernel) (string, error) {
+	for _, place := range []string{"boot/" + name + "-" + k.Release, "usr/lib/modules/" + k.Release + "/" + name} {
+		path := filepath.Join(dir, "package", place)
 		if _, err := os.Stat(path); err == nil {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("%s holds no kernel image where Debian has put one so far", k.pkg)
+	return "", fmt.Errorf("%s holds no %s where Debian has put one so far", k.pkg, name)
+}
+
+// config is the path of what a cached kernel was built with. One that was cached by an older Temper lacks it: it is
+// fetched then, if the archive still has that kernel.
+func (c Cache) config(ctx context.Context, release string) (string, error) {
+	path := filepath.Join(c.kernelDir(release), "config")
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	kernels, problems := c.AvailableKernels(ctx)
+	i := slices.IndexFunc(kernels, func(k Kernel) bool { return k.Release == release && k.Suite != "" })
+	switch {
+	case i < 0 && len(problems) > 0:
+		return "", problems[0]
+	case i < 0:
+		return "", exit.New(exit.Failed, "see 'temper lab kernels' for others", "the configuration of kernel %s is not cached, and the archive no longer has it", release)
+	}
+	unlock, err := c.lock()
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	return path, c.fromPackage(ctx, kernels[i], func(dir string) error {
+		file, err := findInPackage(dir, "config", kernels[i])
+		if err != nil {
+			return err
+		}
+		return c.explain(os.Rename(file, path))
+	})
 }

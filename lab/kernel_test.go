@@ -67,13 +67,13 @@ func TestCachedKernelIsUsedWithoutTheArchive(t *testing.T) {
 	}
 }
 
-func TestFindImage(t *testing.T) {
+func TestFindInPackage(t *testing.T) {
 	k := Kernel{Release: "7.2.12+deb14-cloud-amd64", pkg: "p"}
 	root := t.TempDir()
-	if _, err := findImage(root, k); err == nil {
+	if _, err := findInPackage(root, "vmlinuz", k); err == nil {
 		t.Error("found one in an empty package")
 	}
-	dir := filepath.Join(root, "usr/lib/modules", k.Release)
+	dir := filepath.Join(root, "package/usr/lib/modules", k.Release)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestFindImage(t *testing.T) {
 	if err := os.WriteFile(want, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := findImage(root, k); got != want || err != nil {
+	if got, err := findInPackage(root, "vmlinuz", k); got != want || err != nil {
 		t.Errorf("got %q, %v", got, err)
 	}
 }

@@ -34,8 +34,8 @@ type Lab struct {
 	image    image
 }
 
-// Open gets everything ready, and fetches what is not cached. withScheduler puts scx_temper into the guest.
-func Open(ctx context.Context, o Options, withScheduler bool) (*Lab, error) {
+// Open gets everything ready, and fetches what is not cached. The guest has what these arms attach.
+func Open(ctx context.Context, o Options, arms []string) (*Lab, error) {
 	l := &Lab{cache: o.Cache, assets: o.Assets}
 	var err error
 	if l.cache == "" {
@@ -53,7 +53,7 @@ func Open(ctx context.Context, o Options, withScheduler bool) (*Lab, error) {
 		return nil, err
 	}
 	l.Hashes.Emulator = l.emulator.hash
-	if withScheduler {
+	if usesTemper(arms) {
 		if err := l.hashBPF(); err != nil {
 			return nil, err
 		}
@@ -67,7 +67,7 @@ func Open(ctx context.Context, o Options, withScheduler bool) (*Lab, error) {
 	if l.Hashes.Kernel, err = hashFile(l.cache.Vmlinuz(l.Kernel)); err != nil {
 		return nil, err
 	}
-	if l.image, err = l.packGuest(ctx, withScheduler, o.notify); err != nil {
+	if l.image, err = l.packGuest(ctx, arms, o.notify); err != nil {
 		return nil, err
 	}
 	l.Hashes.Guest = l.image.hash
@@ -83,7 +83,11 @@ func (l *Lab) hashBPF() error {
 	return err
 }
 
-func (l *Lab) packGuest(ctx context.Context, withScheduler bool, notify func(string)) (image, error) {
+func (l *Lab) packGuest(ctx context.Context, arms []string, notify func(string)) (image, error) {
+	attached, err := l.attachedBy(ctx, arms)
+	if err != nil {
+		return image{}, err
+	}
 	unlock, err := l.cache.lock()
 	if err != nil {
 		return image{}, err
@@ -93,5 +97,5 @@ func (l *Lab) packGuest(ctx context.Context, withScheduler bool, notify func(str
 	if err != nil {
 		return image{}, err
 	}
-	return packImage(ctx, userland, l.assets, withScheduler)
+	return packImage(ctx, userland, l.assets, attached)
 }

@@ -30,20 +30,12 @@ func Shuffle(p plan.Plan) plan.Plan {
 	return p
 }
 
-// UsesScheduler tells whether any arm of the plan attaches scx_temper.
-func UsesScheduler(arms []string) bool {
-	return slices.ContainsFunc(arms, func(name string) bool {
-		arm, _ := plan.FindArm(name)
-		return arm.Temper
-	})
-}
-
 // Ladder gets a machine ready and runs one plan on it.
 func Ladder(ctx context.Context, o Options, p plan.Plan, progress func(Progress)) (bench.Record, error) {
 	if o.Notify == nil {
 		o.Notify = func(what string) { progress(Progress{Stage: what}) }
 	}
-	l, err := Open(ctx, o, UsesScheduler(p.Arms))
+	l, err := Open(ctx, o, p.Arms)
 	if err != nil {
 		return bench.Record{}, err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/lab/plan"
 	"temper.dev/temper/lab/survey"
 )
 
@@ -43,7 +44,7 @@ func (c Cache) NewestKernels(ctx context.Context) (newest []string, err error) {
 func Survey(ctx context.Context, options Options, o SurveyOptions, done func(survey.Report)) error {
 	for _, kernel := range o.Kernels {
 		options.Kernel = kernel
-		l, err := Open(ctx, options, true)
+		l, err := Open(ctx, options, []string{plan.Temper})
 		if err != nil {
 			return err
 		}

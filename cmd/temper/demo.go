@@ -99,7 +99,7 @@ func (f *demoFlags) machineFor(ctx context.Context, show *demoProgress) (func(co
 		return host.Ladder, nil
 	}
 	o.Notify = show.show
-	l, err := lab.Open(ctx, o, true)
+	l, err := lab.Open(ctx, o, []string{plan.Temper})
 	if err != nil && ctx.Err() != nil {
 		err = exit.New(exit.Interrupted, "", "interrupted before anything was measured")
 	}

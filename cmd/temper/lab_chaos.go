@@ -15,6 +15,7 @@ import (
 	"temper.dev/temper/internal/exit"
 	"temper.dev/temper/lab"
 	"temper.dev/temper/lab/chaos"
+	"temper.dev/temper/lab/plan"
 )
 
 func newLabChaosCommand() *cobra.Command {
@@ -58,7 +59,7 @@ than 0.1 % of the node in user mode.`,
 			line := newProgressLine(cmd.ErrOrStderr())
 			options := machine.options()
 			options.Notify = line.show
-			l, err := lab.Open(cmd.Context(), options, true)
+			l, err := lab.Open(cmd.Context(), options, []string{plan.Temper})
 			if err != nil {
 				return err
 			}

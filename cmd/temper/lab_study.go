@@ -43,7 +43,7 @@ with records of anything else (another kernel, guest, or plan).` + describePlan(
 			show := newStudyProgress(cmd.ErrOrStderr(), study)
 			o := machine.options()
 			o.Notify = show.progressLine.show
-			machineReady, err := lab.Open(cmd.Context(), o, lab.UsesScheduler(study.Plan.Arms))
+			machineReady, err := lab.Open(cmd.Context(), o, study.Plan.Arms)
 			if err != nil {
 				return err
 			}

@@ -13,22 +13,33 @@ import (
 	"temper.dev/temper/lab/plan"
 )
 
-// runLadder makes the machine steady, and runs the plan on it.
 func runLadder(ctx context.Context, p plan.Plan) error {
+	return onSite(ctx, p.CPUs, p.Quantum, func(site ladder.Site) error {
+		return ladder.Run(ctx, site, p, func(e plan.Event) error { emit(e); return nil })
+	})
+}
+
+func runCosts(ctx context.Context, p plan.Costs) error {
+	return onSite(ctx, p.CPUs, p.Quantum, func(site ladder.Site) error {
+		return ladder.RunCosts(ctx, site, p, func(e plan.Event) error { emit(e); return nil })
+	})
+}
+
+// onSite makes the machine steady.
+func onSite(ctx context.Context, cpus, quantum int, do func(ladder.Site) error) error {
 	// The generator's CPU also takes what belongs to nobody: this process and the kernel's own threads' helpers.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var self unix.CPUSet
-	self.Set(p.CPUs)
+	self.Set(cpus)
 	if err := unix.SchedSetaffinity(0, &self); err != nil {
-		return fmt.Errorf("pin to CPU %d: %w", p.CPUs, err)
+		return fmt.Errorf("pin to CPU %d: %w", cpus, err)
 	}
-	if err := boundTurns(ctx, p.Quantum); err != nil {
+	if err := boundTurns(ctx, quantum); err != nil {
 		return err
 	}
-	site := ladder.Site{
+	return do(ladder.Site{
 		Cgroups: "/sys/fs/cgroup", Dir: labDir, Find: exec.LookPath, Log: os.Stderr,
 		SetPreemption: ladder.SetPreemption, StageIterations: ladder.LabIterations, Steady: true,
-	}
-	return ladder.Run(ctx, site, p, func(e plan.Event) error { emit(e); return nil })
+	})
 }

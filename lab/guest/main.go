@@ -1,5 +1,5 @@
 // Command guest is the first process of the lab's virtual machine. It does what the host has put
-// into the initrd: a ladder (/plan.json), or one command (/exec.json). It answers on the second
+// into the initrd: a ladder (/plan.json), the costs of scheduling (/costs.json), or one command (/exec.json). It answers on the second
 // serial port, one plan.Event a line, and powers the machine off.
 package main
 
@@ -34,6 +34,13 @@ func run(ctx context.Context) error {
 	switch err := readJSON("/plan.json", &p); {
 	case err == nil:
 		return runLadder(ctx, p)
+	case !os.IsNotExist(err):
+		return err
+	}
+	var costs plan.Costs
+	switch err := readJSON("/costs.json", &costs); {
+	case err == nil:
+		return runCosts(ctx, costs)
 	case !os.IsNotExist(err):
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -33,8 +34,10 @@ func (l *ladder) enterArm(ctx context.Context, arm plan.Arm) (mode string, leave
 	}
 	leave = func() error { return nil }
 	switch {
-	case arm.Temper:
+	case arm.Scheduler == plan.Temper:
 		leave, err = l.attachTemper(ctx)
+	case arm.Scheduler != "":
+		leave, err = l.attachPeer(ctx, arm)
 	case arm.Idle:
 		err = writeFile(l.cgroup("background/cpu.idle"), "1")
 	}
@@ -58,6 +61,12 @@ func (l *ladder) attachTemper(ctx context.Context) (leave func() error, err erro
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
+	leave = func() error {
+		if err := cmd.Process.Signal(unix.SIGTERM); err != nil {
+			return err
+		}
+		return cmd.Wait()
+	}
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		var event struct {
@@ -69,15 +78,56 @@ func (l *ladder) attachTemper(ctx context.Context) (leave func() error, err erro
 		}
 		switch event.Event {
 		case "attached":
-			return func() error {
-				if err := cmd.Process.Signal(unix.SIGTERM); err != nil {
-					return err
-				}
-				return cmd.Wait()
-			}, nil
+			return leave, nil
 		case "error", "exited":
 			return nil, exit.New(max(event.Status, exit.Failed), "", "scx_temper: %s", event.Message)
 		}
 	}
 	return nil, fmt.Errorf("scx_temper ended before it attached: %w", cmd.Wait())
+}
+
+// mostAttach is how long another scheduler may take to attach, in guest time: the verifier looks at some for minutes.
+const mostAttach = 10 * time.Minute
+
+// attachPeer starts a scheduler that is not ours, and waits until the kernel says that it is attached.
+func (l *ladder) attachPeer(ctx context.Context, arm plan.Arm) (leave func() error, err error) {
+	cmd, err := l.command(ctx, arm.Command[0])
+	if err != nil {
+		return nil, err
+	}
+	cmd.Args = append(cmd.Args, arm.Command[1:]...)
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for deadline := time.Now().Add(mostAttach); ; {
+		now, err := readAttachment()
+		if err != nil {
+			return nil, err
+		}
+		if now.ops == arm.Scheduler {
+			break
+		}
+		if time.Now().After(deadline) {
+			return nil, fmt.Errorf("%s has not attached within %s", arm.Command[0], mostAttach)
+		}
+		select {
+		case err := <-ended:
+			return nil, fmt.Errorf("%s ended before it attached: %w", arm.Command[0], err)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	return func() error {
+		if err := cmd.Process.Signal(unix.SIGINT); err != nil {
+			return err
+		}
+		// Its status is its own affair: that it has left is what counts.
+		<-ended
+		now, err := readAttachment()
+		if err == nil && now.ops != "" {
+			err = fmt.Errorf("%s has ended, and the kernel still has the scheduler %s", arm.Command[0], now.ops)
+		}
+		return err
+	}, nil
 }

@@ -62,10 +62,8 @@ func Run(ctx context.Context, site Site, p plan.Plan, emit func(plan.Event) erro
 
 // prepare measures what the ladder needs to know, with the service alone.
 func (l *ladder) prepare(ctx context.Context) (*plan.Ready, error) {
-	for _, cgroup := range []string{"critical", "background"} {
-		if err := os.Mkdir(l.cgroup(cgroup), 0o755); err != nil {
-			return nil, err
-		}
+	if err := l.makeCgroups(); err != nil {
+		return nil, err
 	}
 	var name unix.Utsname
 	if err := unix.Uname(&name); err != nil {
@@ -89,6 +87,15 @@ func (l *ladder) prepare(ctx context.Context) (*plan.Ready, error) {
 	}
 	ready.RateRPS = l.rate
 	return ready, nil
+}
+
+func (l *ladder) makeCgroups() error {
+	for _, cgroup := range []string{"critical", "background"} {
+		if err := os.Mkdir(l.cgroup(cgroup), 0o755); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (l *ladder) runArm(ctx context.Context, name string) (err error) {

@@ -48,24 +48,27 @@ func (l *ladder) measurePreemption(ctx context.Context) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	idle, err := l.wakeUp(ctx)
+	figures, err := l.preemption(ctx, preemptionWakes)
 	if err != nil {
 		return 0, err
+	}
+	return figures["p99_ns"] / 1e6, leave()
+}
+
+// preemption is by how much a critical thread's wake-up on CPU 0 is slower where it has to interrupt a spinner, in ns.
+func (l *ladder) preemption(ctx context.Context, wakes int) (map[string]float64, error) {
+	idle, err := l.runGenerator(ctx, "preempt", wakes, l.Seed, l.CPUs)
+	if err != nil {
+		return nil, err
 	}
 	_, stop, err := l.startSpinners(ctx, 1, 1)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	busy, err := l.wakeUp(ctx)
-	stop()
-	if err != nil {
-		return 0, err
+	defer stop()
+	busy, err := l.runGenerator(ctx, "preempt", wakes, l.Seed, l.CPUs)
+	for name := range busy {
+		busy[name] = max(0, busy[name]-idle[name])
 	}
-	return max(0, busy-idle) / 1e6, leave()
-}
-
-// wakeUp is the p99 of a critical thread's wake-ups on CPU 0, in ns.
-func (l *ladder) wakeUp(ctx context.Context) (float64, error) {
-	figures, err := l.runGenerator(ctx, "preempt", preemptionWakes, l.Seed, l.CPUs)
-	return figures["p99_ns"], err
+	return busy, err
 }

@@ -48,13 +48,9 @@ func (l *ladder) runWindow(ctx context.Context, arm plan.Arm, background int) (*
 }
 
 func invalidReason(arm plan.Arm, before, after attachment, step *bench.Step) string {
-	want := ""
-	if arm.Temper {
-		want = "temper"
-	}
 	switch {
-	case before.ops != want || after.ops != want:
-		return fmt.Sprintf("scheduler was %q at the start and %q at the end, not %q", before.ops, after.ops, want)
+	case before.ops != arm.Scheduler || after.ops != arm.Scheduler:
+		return fmt.Sprintf("scheduler was %q at the start and %q at the end, not %q", before.ops, after.ops, arm.Scheduler)
 	case before.seq != after.seq:
 		return fmt.Sprintf("the scheduler was attached again in the window (enable_seq %s, then %s)", before.seq, after.seq)
 	case step.Requests == 0:

@@ -28,6 +28,23 @@ type Plan struct {
 	Quantum  int      `json:"quantum_us"`      // time in which every virtual CPU has a turn
 }
 
+// Costs is a boot of the lab that counts what scheduling costs under each arm, on a machine that does nothing else.
+type Costs struct {
+	Arms    []string `json:"arms"`
+	CPUs    int      `json:"cpus"`
+	Rounds  int      `json:"rounds"` // of each operation in a batch; a figure is the median of some batches
+	Quantum int      `json:"quantum_us"`
+}
+
+// Operations are what Costs counts, with what a round of each is.
+var Operations = []struct{ Name, Round string }{
+	{"switch", "two threads on one CPU yield to each other: a switch"},
+	{"pipe", "two threads on one CPU send a byte to and fro: a wake-up and a switch"},
+	{"wake", "the same on two CPUs: a wake-up of an idle CPU"},
+	{"preempt", "a wake-up on a CPU that runs background work, over one of an idle CPU"},
+	{"messages", "groups of senders and receivers on all CPUs: a message"},
+}
+
 // Command is one command to run in the guest, instead of a ladder.
 type Command struct {
 	Argv []string `json:"argv"`
@@ -38,9 +55,10 @@ type Command struct {
 
 // Event is one line from the guest on its data port, as JSON. Which field is set follows from Kind.
 type Event struct {
-	Kind   string  `json:"kind"` // "ready", "window", "done", "error", "log"
+	Kind   string  `json:"kind"` // "ready", "window", "cost", "done", "error", "log"
 	Ready  *Ready  `json:"ready,omitempty"`
 	Window *Window `json:"window,omitempty"`
+	Cost   *Cost   `json:"cost,omitempty"`
 	Text   string  `json:"text,omitempty"` // of "error" and "log"
 }
 
@@ -61,4 +79,12 @@ type Window struct {
 	Arm     string     `json:"arm"`
 	Preempt string     `json:"preempt"`
 	Step    bench.Step `json:"step"`
+}
+
+// Cost is what one arm's operations take.
+type Cost struct {
+	Arm       string             `json:"arm"`
+	Preempt   string             `json:"preempt"`
+	Scheduler string             `json:"scheduler"` // attached; "": stock
+	Nanos     map[string]float64 `json:"nanos"`     // guest time of a round, by operation
 }

@@ -1,0 +1,66 @@
+package lab
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"temper.dev/temper/lab/plan"
+)
+
+// peersFolder holds what 'make peers' builds.
+const peersFolder = "build/peers/"
+
+// usesTemper tells whether any of the arms attaches scx_temper.
+func usesTemper(arms []string) bool {
+	return slices.ContainsFunc(arms, func(name string) bool {
+		arm, _ := plan.FindArm(name)
+		return arm.Scheduler == plan.Temper
+	})
+}
+
+// attachedBy is what the arms attach, with what that needs: the path in the guest, and on the host.
+func (l *Lab) attachedBy(ctx context.Context, arms []string) (map[string]string, error) {
+	files := map[string]string{}
+	for _, name := range arms {
+		arm, _ := plan.FindArm(name)
+		var err error
+		switch {
+		case arm.Scheduler == plan.Temper:
+			files["bin/scx_temper"], err = l.assets.file(schedulerProgram)
+		case len(arm.Command) > 0:
+			err = l.addPeer(ctx, arm, files)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+// addPeer adds a scheduler of others: with the libraries of this host, which built it; the files that its command
+// names; and the kernel's configuration, which their loaders look up.
+func (l *Lab) addPeer(ctx context.Context, arm plan.Arm, files map[string]string) error {
+	program, err := l.assets.file(peersFolder + "bin/" + arm.Command[0])
+	if err != nil {
+		return err
+	}
+	files["bin/"+arm.Command[0]] = program
+	needed, _, err := libraryClosure("/", program)
+	if err != nil {
+		return err
+	}
+	for _, library := range needed[1:] {
+		files[library] = "/" + library
+	}
+	for _, word := range arm.Command[1:] {
+		if _, name, ok := strings.Cut(word, "/etc/"); ok {
+			if files["etc/"+name], err = l.assets.file(peersFolder + name); err != nil {
+				return err
+			}
+		}
+	}
+	files[filepath.Join("boot", "config-"+l.Kernel.Release)], err = l.cache.config(ctx, l.Kernel.Release)
+	return err
+}

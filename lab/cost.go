@@ -1,0 +1,78 @@
+package lab
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/lab/cost"
+	"temper.dev/temper/lab/plan"
+)
+
+// mostArmCost is how long the costs of an arm may take on a busy host.
+const mostArmCost = 20 * time.Minute
+
+// CheckCosts refuses what would fail in the guest.
+func CheckCosts(p plan.Costs) error {
+	for _, name := range p.Arms {
+		if _, ok := plan.FindArm(name); !ok {
+			return exit.New(exit.Usage, "choose from "+strings.Join(armNames(), ", "), "no arm %q", name)
+		}
+	}
+	switch {
+	case len(p.Arms) == 0:
+		return exit.New(exit.Usage, "choose from "+strings.Join(armNames(), ", "), "no arms")
+	case p.CPUs < 2:
+		return exit.New(exit.Usage, "", "a wake-up of another CPU takes two")
+	case p.Rounds < 1:
+		return exit.New(exit.Usage, "", "a batch has one round or more, not %d", p.Rounds)
+	}
+	_, err := machineFor(p.CPUs)
+	return err
+}
+
+// Costs counts what scheduling costs under each arm, in one boot of the deterministic machine, and reports each arm.
+func Costs(ctx context.Context, o Options, p plan.Costs, done func(arms int)) (cost.Record, error) {
+	l, err := Open(ctx, o, p.Arms)
+	if err != nil {
+		return cost.Record{}, err
+	}
+	machine, err := machineFor(p.CPUs)
+	if err != nil {
+		return cost.Record{}, err
+	}
+	kernel, err := l.cache.steadyKernel(l.Kernel)
+	if err != nil {
+		return cost.Record{}, err
+	}
+	text, err := json.Marshal(p)
+	if err != nil {
+		return cost.Record{}, err
+	}
+	overlay := archive{}
+	overlay.data("costs.json", text)
+	initrd, err := l.image.initrd(overlay)
+	if err != nil {
+		return cost.Record{}, err
+	}
+	r := cost.Record{Kernel: l.Kernel.Release, CPUs: p.CPUs, Rounds: p.Rounds, Machine: machineRecord(machine, l.emulator, p.Quantum), Hashes: l.Hashes}
+	err = l.cache.boot(ctx, guest{
+		emulator: l.emulator.path,
+		args:     deterministicArgs(machine, kernel),
+		initrd:   initrd,
+		deadline: time.Duration(len(p.Arms)) * mostArmCost,
+	}, func(e plan.Event) error {
+		if e.Kind == "cost" && e.Cost != nil {
+			r.Add(*e.Cost)
+			done(len(r.Arms))
+		}
+		return nil
+	})
+	if err == nil && len(r.Arms) != len(p.Arms) {
+		err = fmt.Errorf("the guest is done after %d arms of %d", len(r.Arms), len(p.Arms))
+	}
+	return r, err
+}
