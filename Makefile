@@ -9,7 +9,7 @@ CC ?= gcc
 # -buildvcs=false: equal sources give equal programs, committed or not, and the lab's hashes stay.
 GOFLAGS_STATIC := -trimpath -buildvcs=false -ldflags='-s -w'
 CFLAGS_GUEST := -O2 -Wall -Wextra -Werror -D_GNU_SOURCE -static -pthread
-GUEST_LOAD := chain churn cost mcload preempt quantum spin
+GUEST_LOAD := chain churn cost mcload preempt quantum resize spin web
 
 include packaging/install.mk
 include docs/docs.mk
@@ -37,7 +37,7 @@ guest: $(GUEST_LOAD:%=build/guest/%) | build/guest
 	CGO_ENABLED=0 $(GO) build $(GOFLAGS_STATIC) -o build/guest/init ./lab/guest
 	CGO_ENABLED=0 $(GO) build $(GOFLAGS_STATIC) -o build/guest/chaos ./lab/guest/chaos
 
-build/guest/%: lab/guest/load/%.c lab/guest/load/load.h | build/guest
+build/guest/%: lab/guest/load/%.c $(wildcard lab/guest/load/*.h) | build/guest
 	$(CC) $(CFLAGS_GUEST) -o $@ $< -lm
 
 bin build/guest:

@@ -21,7 +21,7 @@ const (
 )
 
 // guestPrograms are the load generators and tools of every guest.
-var guestPrograms = []string{"chain", "cost", "mcload", "preempt", "quantum", "spin"}
+var guestPrograms = []string{"chain", "cost", "mcload", "preempt", "quantum", "resize", "spin", "web"}
 
 // DefaultAssets is the folder above the one that holds the running program.
 func DefaultAssets() (Assets, error) {

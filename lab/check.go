@@ -13,6 +13,7 @@ import (
 var Scenarios = []struct{ Name, Summary string }{
 	{plan.Chain, "10 services in a row, 0.4 ms of computing each, at a fixed rate"},
 	{plan.Memcached, "memcached from Debian, at a fraction of its measured saturation"},
+	{plan.Web, "a server that computes about 3 ms a request, at a fraction of its measured saturation, beside image resizing"},
 }
 
 // Below the least, the emulator would do little but change turns. Above the most, wake-ups would wait for them.
@@ -28,13 +29,17 @@ func CheckPlan(p plan.Plan) error {
 		return usage("choose one of "+strings.Join(scenarioNames(), ", "), "no scenario %q", p.Scenario)
 	}
 	for _, name := range p.Arms {
-		if _, ok := plan.FindArm(name); !ok {
+		arm, ok := plan.FindArm(name)
+		if !ok {
 			return usage("choose from "+strings.Join(armNames(), ", "), "no arm %q", name)
+		}
+		if arm.ServicePolicy != "" && p.Scenario == plan.Memcached {
+			return usage("leave it out", "arm %s cannot change the policy of memcached, which runs from before the first arm to the last", name)
 		}
 	}
 	for _, step := range p.Steps {
 		if step < 0 {
-			return usage("", "a step is a number of spinners, not %d", step)
+			return usage("", "a step is a number of background workers, not %d", step)
 		}
 	}
 	switch {
@@ -44,10 +49,12 @@ func CheckPlan(p plan.Plan) error {
 		return usage("", "no steps")
 	case p.Seconds <= 0 || p.WarmUp <= 0:
 		return usage("", "windows and warm-up need a length above 0")
-	case p.Scenario == plan.Memcached && (p.Load <= 0 || p.Load > 1):
+	case p.Scenario != plan.Chain && (p.Load <= 0 || p.Load > 1):
 		return usage("", "load is a fraction of saturation above 0 and up to 1, not %v", p.Load)
 	case p.Scenario == plan.Chain && p.Load != 0:
 		return usage("leave --load out", "the rate of scenario chain is fixed")
+	case p.Scenario == plan.Web && p.Load == 1 && p.Bursty:
+		return usage("leave --bursty out", "a service that never rests has no bursts")
 	case p.Quantum < minQuantum || p.Quantum > maxQuantum:
 		return usage("", "the quantum is %d to %d us, not %d", minQuantum, maxQuantum, p.Quantum)
 	}
@@ -69,6 +76,14 @@ func armNames() []string {
 		names = append(names, a.Name)
 	}
 	return names
+}
+
+// DefaultSteps are those of a scenario for which nobody asks for others.
+func DefaultSteps(scenario string, cpus int) []int {
+	if scenario == plan.Web {
+		return []int{0, cpus, 2 * cpus}
+	}
+	return []int{0, 1, 2, 4, 8}
 }
 
 // UpDown is a ladder climbed and then descended: 0,1,4 becomes 0,1,4,1,0.

@@ -18,8 +18,12 @@ const mostArmCost = 20 * time.Minute
 // CheckCosts refuses what would fail in the guest.
 func CheckCosts(p plan.Costs) error {
 	for _, name := range p.Arms {
-		if _, ok := plan.FindArm(name); !ok {
+		arm, ok := plan.FindArm(name)
+		if !ok {
 			return exit.New(exit.Usage, "choose from "+strings.Join(armNames(), ", "), "no arm %q", name)
+		}
+		if arm.ServicePolicy != "" || arm.BackgroundPolicy != "" {
+			return exit.New(exit.Usage, "leave it out", "the costs have neither service nor background work, whose policy arm %s changes", name)
 		}
 	}
 	switch {

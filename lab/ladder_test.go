@@ -45,6 +45,24 @@ func TestUpDown(t *testing.T) {
 	}
 }
 
+func TestDefaultSteps(t *testing.T) {
+	for scenario, want := range map[string][]int{plan.Web: {0, 4, 8}, plan.Chain: {0, 1, 2, 4, 8}} {
+		if got := DefaultSteps(scenario, 4); !slices.Equal(got, want) {
+			t.Errorf("%s: got %v", scenario, got)
+		}
+	}
+}
+
+func TestWebTakesEveryArmOfTheStudy(t *testing.T) {
+	p := goodPlan()
+	p.Scenario, p.CPUs, p.Arms = plan.Web, 4, []string{"weight-1", "weight-10", "weight-100", "weight-1000", "weight-10000", "sched-idle", "cpuidle", "fifo", "eevdf", "temper"}
+	for _, p.Load = range []float64{0.5, 1} {
+		if err := CheckPlan(p); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestCheckPlan(t *testing.T) {
 	if err := CheckPlan(goodPlan()); err != nil {
 		t.Fatal(err)
@@ -57,6 +75,9 @@ func TestCheckPlan(t *testing.T) {
 		"negative": func(p *plan.Plan) { p.Steps[0] = -1 },
 		"seconds":  func(p *plan.Plan) { p.Seconds = 0 },
 		"load":     func(p *plan.Plan) { p.Load = 50 },
+		"web":      func(p *plan.Plan) { p.Scenario, p.Load = plan.Web, 0 },
+		"no rest":  func(p *plan.Plan) { p.Scenario, p.Load, p.Bursty = plan.Web, 1, true },
+		"policy":   func(p *plan.Plan) { p.Arms[1] = "fifo" },
 		"chain":    func(p *plan.Plan) { p.Scenario = plan.Chain },
 		"quantum":  func(p *plan.Plan) { p.Quantum = 60_000 },
 		"cpus":     func(p *plan.Plan) { p.CPUs = 6 },
@@ -217,7 +238,7 @@ func TestCheckCosts(t *testing.T) {
 		t.Error(err)
 	}
 	for _, bad := range []plan.Costs{
-		{Arms: []string{"cfs"}, CPUs: 2, Rounds: 1}, {CPUs: 2, Rounds: 1},
+		{Arms: []string{"cfs"}, CPUs: 2, Rounds: 1}, {Arms: []string{"fifo"}, CPUs: 2, Rounds: 1}, {Arms: []string{"sched-idle"}, CPUs: 2, Rounds: 1}, {CPUs: 2, Rounds: 1},
 		{Arms: good.Arms, CPUs: 1, Rounds: 1}, {Arms: good.Arms, CPUs: 99, Rounds: 1}, {Arms: good.Arms, CPUs: 2},
 	} {
 		if err := CheckCosts(bad); exit.StatusOf(err) != exit.Usage {

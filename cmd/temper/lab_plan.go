@@ -20,11 +20,11 @@ const defaultLoad = 0.5
 func (f *planFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.Arms, "arms", []string{"eevdf", "cpuidle", "temper"}, "ways to schedule, in any order: the seed shuffles them; see below")
-	flags.IntSliceVar(&f.Steps, "steps", []int{0, 1, 2, 4, 8}, "background spinners of each step, in this order")
+	flags.IntSliceVar(&f.Steps, "steps", []int{0, 1, 2, 4, 8}, "background workers of each step, in this order; web: 0, one and two a CPU")
 	flags.IntVar(&f.CPUs, "cpus", 2, "application CPUs; the load generator has one more")
 	flags.Float64Var(&f.Seconds, "seconds", 4, "length of a window, in guest seconds")
 	flags.Float64Var(&f.WarmUp, "warm-up", 6, "load before the first window, in guest seconds; not counted")
-	flags.Float64Var(&f.Load, "load", defaultLoad, "memcached: fraction of its measured saturation")
+	flags.Float64Var(&f.Load, "load", defaultLoad, "memcached, web: fraction of its measured saturation; web at 1: always two requests a CPU under way")
 	flags.BoolVar(&f.Bursty, "bursty", false, "let the service idle 60 % of each 100 ms")
 	flags.BoolVar(&f.upDown, "up-down", false, "climb the steps, then descend them")
 	flags.IntVar(&f.Quantum, "quantum", plan.DefaultQuantum, "time in which every virtual CPU has a turn, in us of guest time")
@@ -37,6 +37,9 @@ func (f *planFlags) plan(cmd *cobra.Command, scenario string) (plan.Plan, error)
 	p.Scenario = scenario
 	if scenario == plan.Chain && !cmd.Flags().Changed("load") {
 		p.Load = 0
+	}
+	if !cmd.Flags().Changed("steps") {
+		p.Steps = lab.DefaultSteps(scenario, p.CPUs)
 	}
 	if f.upDown {
 		p.Steps = lab.UpDown(p.Steps)

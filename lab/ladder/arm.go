@@ -2,10 +2,14 @@ package ladder
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
+	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -23,25 +27,47 @@ func (l *ladder) enterArm(ctx context.Context, arm plan.Arm) (mode string, leave
 	if mode, err = l.SetPreemption(arm.Preempt); err != nil {
 		return "", nil, err
 	}
-	// cpu.idle=1 hides the weight and refuses to have it written, so it is cleared first.
-	for _, set := range []struct{ file, value string }{
-		{"cpu.idle", "0"},
-		{"cpu.weight", "1"},
-	} {
-		if err := writeFile(l.cgroup("background/"+set.file), set.value); err != nil {
-			return "", nil, err
-		}
+	if err := l.setGroups(arm); err != nil {
+		return "", nil, err
 	}
-	leave = func() error { return nil }
+	detach := func() error { return nil }
 	switch {
 	case arm.Scheduler == plan.Temper:
-		leave, err = l.attachTemper(ctx)
+		detach, err = l.attachTemper(ctx)
 	case arm.Scheduler != "":
-		leave, err = l.attachPeer(ctx, arm)
-	case arm.Idle:
-		err = writeFile(l.cgroup("background/cpu.idle"), "1")
+		detach, err = l.attachPeer(ctx, arm)
 	}
-	return mode, leave, err
+	l.arm = arm
+	return mode, func() error {
+		l.arm = plan.Arm{}
+		return errors.Join(detach(), l.setGroups(plan.Arm{}))
+	}, err
+}
+
+// setGroups gives both cgroups what the arm asks for; the zero arm resets them.
+func (l *ladder) setGroups(arm plan.Arm) error {
+	// cpu.idle=1 hides the weight and refuses to have it written, so it is cleared first.
+	for _, set := range []struct {
+		file  string
+		value int
+	}{
+		{"background/cpu.idle", 0},
+		{"background/cpu.weight", 1},
+		{"background/cpu.idle", bit(arm.Idle)},
+		{"critical/cpu.weight", cmp.Or(arm.Weight, plan.DefaultWeight)},
+	} {
+		if err := writeFile(l.cgroup(set.file), strconv.Itoa(set.value)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// underPolicy asks a program for a policy (the load folder's load.h).
+func underPolicy(cmd *exec.Cmd, policy plan.Policy) {
+	if policy != "" {
+		cmd.Env = append(cmd.Env, "LADDER_POLICY="+string(policy))
+	}
 }
 
 // attachTemper starts the loader and waits until it says that the scheduler is attached.

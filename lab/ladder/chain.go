@@ -4,26 +4,18 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"time"
 )
 
 // chain is ten services in a row, a fixed amount of computing each.
 type chain struct{}
 
-const (
-	// LabIterations take a chain's stage about 0.4 ms at the lab's speed.
-	LabIterations   = 8250
-	stageTime       = 400 * time.Microsecond
-	chainRatePerCPU = 45.0 // requests a second: about a fifth of the machine
-)
+const chainRatePerCPU = 45.0 // requests a second: about a fifth of the machine
+
+func (chain) background() string { return spinner }
 
 func (chain) calibrate(ctx context.Context, l *ladder) (float64, error) {
-	if l.StageIterations == 0 {
-		perSecond, err := l.measureSpeed(ctx)
-		if err != nil {
-			return 0, err
-		}
-		l.StageIterations = uint64(perSecond * stageTime.Seconds())
+	if err := l.findIterations(ctx); err != nil {
+		return 0, err
 	}
 	if err := writeFile(l.cgroup("critical/cgroup.subtree_control"), "+cpu"); err != nil {
 		return 0, err
@@ -39,5 +31,5 @@ func (chain) calibrate(ctx context.Context, l *ladder) (float64, error) {
 }
 
 func (chain) load(ctx context.Context, l *ladder, warmUp, seconds float64, seed int64) (map[string]float64, error) {
-	return l.runGenerator(ctx, "chain", l.rate, l.StageIterations, warmUp, seconds, seed, bit(l.Bursty), l.CPUs, l.latencyFile())
+	return l.runService(ctx, "chain", l.rate, l.StageIterations, warmUp, seconds, seed, bit(l.Bursty), l.CPUs, l.latencyFile())
 }

@@ -23,7 +23,7 @@ type Site struct {
 	Log     *os.File // what the programs say to people
 	// SetPreemption brings the kernel into an arm's preemption mode, and tells which it is then in.
 	SetPreemption func(mode string) (is string, err error)
-	// StageIterations are a chain stage's computing for one request. 0: as many as take stageTime here.
+	// StageIterations are as much computing as takes stageTime. 0: they are measured here.
 	StageIterations uint64
 	// Steady is a machine whose CPUs are meant to have one speed. It is refused where they have not.
 	Steady bool
@@ -34,7 +34,8 @@ type ladder struct {
 	plan.Plan
 	Site
 	service service
-	rate    float64 // requests a second
+	arm     plan.Arm // in force
+	rate    float64  // requests a second
 	emit    func(plan.Event) error
 }
 

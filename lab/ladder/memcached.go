@@ -12,6 +12,8 @@ type memcached struct{}
 // port is not memcached's own: a host may run one already.
 const port = 11411
 
+func (memcached) background() string { return spinner }
+
 func (memcached) calibrate(ctx context.Context, l *ladder) (float64, error) {
 	program, err := l.Find("memcached")
 	if err != nil {

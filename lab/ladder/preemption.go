@@ -61,7 +61,7 @@ func (l *ladder) preemption(ctx context.Context, wakes int) (map[string]float64,
 	if err != nil {
 		return nil, err
 	}
-	_, stop, err := l.startSpinners(ctx, 1, 1)
+	_, stop, err := l.startBackground(ctx, spinner, 1, 1)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package ladder
 import (
 	"context"
 	"fmt"
+	"os/exec"
 	"strconv"
 	"strings"
 
@@ -11,6 +12,8 @@ import (
 
 // service is the latency-critical side of a scenario.
 type service interface {
+	// background is the program of the workers beside it.
+	background() string
 	// calibrate brings the service up, finds the rate to offer, warms up, and returns the
 	// measured saturation in requests a second, or 0 where the rate is fixed.
 	calibrate(context.Context, *ladder) (float64, error)
@@ -25,6 +28,8 @@ func newService(scenario string) (service, error) {
 		return chain{}, nil
 	case plan.Memcached:
 		return memcached{}, nil
+	case plan.Web:
+		return web{}, nil
 	}
 	return nil, fmt.Errorf("no scenario %q", scenario)
 }
@@ -35,6 +40,20 @@ func (l *ladder) runGenerator(ctx context.Context, name string, args ...any) (ma
 	if err != nil {
 		return nil, err
 	}
+	return figuresOf(cmd, name)
+}
+
+// runService runs a load generator that starts its service itself, under the arm's policy for it.
+func (l *ladder) runService(ctx context.Context, name string, args ...any) (map[string]float64, error) {
+	cmd, err := l.command(ctx, name, args...)
+	if err != nil {
+		return nil, err
+	}
+	underPolicy(cmd, l.arm.ServicePolicy)
+	return figuresOf(cmd, name)
+}
+
+func figuresOf(cmd *exec.Cmd, name string) (map[string]float64, error) {
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)

@@ -13,11 +13,25 @@ import (
 )
 
 const (
+	// LabIterations take about stageTime at the lab's speed.
+	LabIterations = 8250
+	stageTime     = 400 * time.Microsecond // of a chain's stage; a multiple of it for other requests
+
 	spinUnit     = 1000                   // iterations for each count of a spinner (the load folder's spin.c)
 	speedTime    = time.Second            // over which a host's speed is measured
 	steadyTime   = 100 * time.Millisecond // over which the lab's is
 	steadyWithin = 0.05
 )
+
+// findIterations fills in how much computing stageTime is, unless the site says so.
+func (l *ladder) findIterations(ctx context.Context) error {
+	if l.StageIterations != 0 {
+		return nil
+	}
+	perSecond, err := l.measureSpeed(ctx)
+	l.StageIterations = uint64(perSecond * stageTime.Seconds())
+	return err
+}
 
 // measureSpeed is how many iterations a second CPU 0 computes.
 func (l *ladder) measureSpeed(ctx context.Context) (float64, error) {
@@ -30,7 +44,7 @@ func (l *ladder) measureSpeed(ctx context.Context) (float64, error) {
 
 // cpuRates is how many iterations a second each of the CPUs computes while all of them do.
 func (l *ladder) cpuRates(ctx context.Context, cpus []int, over time.Duration) ([]float64, error) {
-	spinners, stop, err := l.startSpinners(ctx, len(cpus), l.CPUs)
+	spinners, stop, err := l.startBackground(ctx, spinner, len(cpus), l.CPUs)
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ import (
 const settle = 0.3
 
 func (l *ladder) runWindow(ctx context.Context, arm plan.Arm, background int) (*plan.Window, error) {
-	_, stop, err := l.startSpinners(ctx, background, l.CPUs)
+	workers, stop, err := l.startBackground(ctx, l.service.background(), background, l.CPUs)
 	if err != nil {
 		return nil, err
 	}
@@ -43,8 +43,11 @@ func (l *ladder) runWindow(ctx context.Context, arm plan.Arm, background int) (*
 	step.Background = background
 	step.Scheduler = after.ops
 	step.InvalidReason = invalidReason(arm, before, after, step)
+	if step.InvalidReason == "" {
+		step.InvalidReason, err = policyReason(arm.BackgroundPolicy, workers)
+	}
 	step.Valid = step.InvalidReason == ""
-	return &plan.Window{Arm: arm.Name, Preempt: arm.Preempt, Step: *step}, nil
+	return &plan.Window{Arm: arm.Name, Preempt: arm.Preempt, Step: *step}, err
 }
 
 func invalidReason(arm plan.Arm, before, after attachment, step *bench.Step) string {

@@ -7,11 +7,27 @@ type Arm struct {
 	Name    string
 	Preempt string // the kernel's preemption mode, as /sys/kernel/debug/sched/preempt names it
 	Idle    bool   // cpu.idle=1 on the background cgroup, instead of cpu.weight=1
+	Weight  int    // cpu.weight of the critical cgroup; 0: DefaultWeight
 	Summary string
+
+	ServicePolicy    Policy // of the service's threads
+	BackgroundPolicy Policy // of the background workers
 
 	Scheduler string   // that is attached, by the first word of the kernel's name for it; "": stock
 	Command   []string // what attaches it, unless it is Temper
 }
+
+// Policy is a scheduling policy of threads, as the load programs name it (the load folder's load.h); "": the default.
+type Policy string
+
+// Policies that arms use.
+const (
+	FIFO      Policy = "fifo" // SCHED_FIFO, priority 1
+	SchedIdle Policy = "idle" // SCHED_IDLE
+)
+
+// DefaultWeight is a cgroup's cpu.weight unless somebody writes another.
+const DefaultWeight = 100
 
 // Temper is the name of its scheduler.
 const Temper = "temper"
@@ -22,6 +38,15 @@ var Arms = []Arm{
 	{Name: "eevdf-full", Preempt: "full", Summary: "stock, preempt=full; background has cpu.weight 1"},
 	{Name: "cpuidle", Preempt: "full", Idle: true, Summary: "stock, preempt=full; background has cpu.idle=1"},
 	{Name: "cpuidle-lazy", Preempt: "lazy", Idle: true, Summary: "stock, as the kernel boots; background has cpu.idle=1"},
+	{Name: "weight-1", Preempt: "lazy", Weight: 1, Summary: "stock, as the kernel boots; service and background have cpu.weight 1 each"},
+	{Name: "weight-10", Preempt: "lazy", Weight: 10, Summary: "the same, service 10"},
+	{Name: "weight-100", Preempt: "lazy", Weight: 100, Summary: "the same, service 100: eevdf by another name"},
+	{Name: "weight-1000", Preempt: "lazy", Weight: 1000, Summary: "the same, service 1000"},
+	{Name: "weight-10000", Preempt: "lazy", Weight: 10000, Summary: "the same, service 10000, the most there is"},
+	{Name: "sched-idle", Preempt: "lazy", BackgroundPolicy: SchedIdle,
+		Summary: "stock, as the kernel boots; background threads are SCHED_IDLE"},
+	{Name: "fifo", Preempt: "lazy", ServicePolicy: FIFO,
+		Summary: "stock, as the kernel boots; the service is SCHED_FIFO, throttled by 6.18's fair server: 50 ms a second of each CPU for others"},
 	{Name: "temper", Preempt: "lazy", Scheduler: Temper, Summary: "scx_temper, on the kernel as it boots"},
 	{Name: "temper-full", Preempt: "full", Scheduler: Temper, Summary: "scx_temper, preempt=full"},
 	{Name: "simple", Preempt: "lazy", Scheduler: "simple", Command: []string{"scx_simple"}, Summary: "scx_simple, the kernel's own example: knows no background"},

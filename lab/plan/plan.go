@@ -8,6 +8,7 @@ import "temper.dev/temper/internal/bench"
 const (
 	Chain     = "chain"
 	Memcached = "memcached"
+	Web       = "web"
 )
 
 // DefaultQuantum is short, because a timer of the guest that expires makes the turns of one round
@@ -18,12 +19,12 @@ const DefaultQuantum = 10
 type Plan struct {
 	Scenario string   `json:"scenario"`
 	Arms     []string `json:"arms"`  // in the order to run, already shuffled by the seed
-	Steps    []int    `json:"steps"` // background spinners, in the order to run
+	Steps    []int    `json:"steps"` // background workers, in the order to run
 	Seed     int64    `json:"seed"`
 	CPUs     int      `json:"cpus"`            // application CPUs: 0..CPUs-1; the load generator has CPU number CPUs
 	Seconds  float64  `json:"seconds"`         // guest seconds of a window
 	WarmUp   float64  `json:"warm_up_seconds"` // guest seconds of load before the first window, thrown away
-	Load     float64  `json:"load"`            // memcached: fraction of measured saturation; chain: 0 (its rate is fixed per CPU)
+	Load     float64  `json:"load"`            // memcached, web: fraction of measured saturation (web: 1 is a closed loop); chain: 0 (its rate is fixed per CPU)
 	Bursty   bool     `json:"bursty"`          // the service idles 60 % of each 100 ms
 	Quantum  int      `json:"quantum_us"`      // time in which every virtual CPU has a turn
 }
@@ -65,7 +66,7 @@ type Event struct {
 // Ready follows the warm-up.
 type Ready struct {
 	Kernel        string  `json:"kernel"`         // uname -r
-	SaturationRPS float64 `json:"saturation_rps"` // memcached; 0 for chain
+	SaturationRPS float64 `json:"saturation_rps"` // 0 for chain
 	RateRPS       float64 `json:"rate_rps"`       // requests a guest second that will be offered
 	PreemptionMS  float64 `json:"preemption_ms"`  // what interrupting a spinner adds to a wake-up's p99
 
