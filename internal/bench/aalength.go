@@ -38,7 +38,7 @@ type AALength struct {
 func (g *AAGroup) lengths(p *Pooled) []AALength {
 	var out []AALength
 	for _, b := range Bars {
-		if !b.appliesTo(p.Conditions.Scenario) {
+		if !b.appliesTo(p.Conditions) {
 			continue
 		}
 		for _, step := range g.steps() {

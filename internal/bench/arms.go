@@ -14,6 +14,7 @@ const ours = "temper"
 const (
 	chain     = "chain"
 	memcached = "memcached"
+	web       = "web"
 )
 
 // StockArms are the settings of the unmodified scheduler that Temper is compared with.

@@ -1,5 +1,7 @@
 package bench
 
+import "slices"
+
 // Reference is what a bar divides by.
 type Reference string
 
@@ -8,6 +10,7 @@ const (
 	OverFloor Reference = "the floor"                       // see Pooled.Floor
 	OverStock Reference = "the best stock arm at that step" // best for the bar's own figure
 	OverMost  Reference = "the arm that does most at that step"
+	OverAlone Reference = "the same arm at 0 spinners"
 	// OverKeepers is proposed in place of OverMost by docs/decisions/0006: what a user who needs the tail can choose between.
 	OverKeepers Reference = "the arm that does most at that step and keeps the bar for p99 over the floor"
 )
@@ -26,6 +29,7 @@ const (
 type Bar struct {
 	ID        string    `json:"id"`
 	Scenarios []string  `json:"scenarios"`
+	Load      float64   `json:"load,omitempty"` // the only load at which it is checked; 0: at any
 	Figure    Figure    `json:"figure"`
 	Over      Reference `json:"over"`
 	Steps     Steps     `json:"steps"`
@@ -45,6 +49,7 @@ var Bars = []Bar{
 	{ID: "alone-p99-stock", Scenarios: []string{chain, memcached}, Figure: P99, Over: OverStock, Steps: StepZero, Limit: 1.10},
 	{ID: "work-most", Scenarios: []string{chain, memcached}, Figure: Work, Over: OverMost, Steps: LoadedStep, AtLeast: true, Limit: 0.97},
 	{ID: "work-keepers", Scenarios: []string{chain, memcached}, Figure: Work, Over: OverKeepers, Steps: LoadedStep, AtLeast: true, Limit: 0.97},
+	{ID: "web-throughput", Scenarios: []string{web}, Load: 1, Figure: Requests, Over: OverAlone, Steps: LoadedStep, AtLeast: true, Limit: 0.99},
 }
 
 // Name is the bar in words, without its limit.
@@ -65,13 +70,8 @@ func (b Bar) Text() string {
 	return text
 }
 
-func (b Bar) appliesTo(scenario string) bool {
-	for _, s := range b.Scenarios {
-		if s == scenario {
-			return true
-		}
-	}
-	return false
+func (b Bar) appliesTo(c Conditions) bool {
+	return slices.Contains(b.Scenarios, c.Scenario) && (b.Load == 0 || b.Load == c.Load)
 }
 
 func (s Steps) include(background int) bool {

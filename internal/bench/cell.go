@@ -87,6 +87,7 @@ func (c *Cell) weighted(weights []int) Figures {
 				sum.Work += f.Work
 				sum.BackgroundCores += f.BackgroundCores
 				sum.IdleCores += f.IdleCores
+				sum.Requests += f.Requests
 			}
 		}
 	}
@@ -94,7 +95,10 @@ func (c *Cell) weighted(weights []int) Figures {
 		return noFigures()
 	}
 	n := float64(len(drawn))
-	f := Figures{Mean: sum.Mean / n, Work: sum.Work / n, BackgroundCores: sum.BackgroundCores / n, IdleCores: sum.IdleCores / n}
+	f := Figures{
+		Mean: sum.Mean / n, Work: sum.Work / n, BackgroundCores: sum.BackgroundCores / n, IdleCores: sum.IdleCores / n,
+		Requests: sum.Requests / n,
+	}
 	if c.Source == fromHistograms {
 		q := quantiles(c.bins, weights, 0.50, 0.90, 0.99, 0.999)
 		f.P50, f.P90, f.P99, f.P999 = q[0], q[1], q[2], q[3]

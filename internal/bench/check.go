@@ -49,7 +49,7 @@ func Check(pools []*Pooled, aa *AA) []BarResult {
 	for _, p := range pools {
 		for _, row := range p.Rows() {
 			for _, b := range Bars {
-				if IsOurs(row.Arm.Label) && b.appliesTo(p.Conditions.Scenario) && b.Steps.include(row.Cell.Background) {
+				if IsOurs(row.Arm.Label) && b.appliesTo(p.Conditions) && b.Steps.include(row.Cell.Background) {
 					results = append(results, p.check(b, row, aa))
 				}
 			}
@@ -76,7 +76,7 @@ func (p *Pooled) check(b Bar, row Row, aa *AA) BarResult {
 		CPUs: p.Conditions.CPUs, Arm: row.Arm.Label, Background: c.Background, Visit: c.Visit, AtLeast: b.AtLeast, Limit: b.limitFor(p),
 	}
 	r.Applied = r.Limit
-	reference, against := p.reference(b, c)
+	reference, against := p.reference(b, row)
 	r.Against = against
 	r.Measured = p.ratio(c.of(b.Figure), reference)
 	p.compareStock(b, c, reference, &r)
@@ -88,8 +88,12 @@ func (p *Pooled) check(b Bar, row Row, aa *AA) BarResult {
 	return r
 }
 
-// reference is what the bar divides by at a cell, and the arm that it comes from.
-func (p *Pooled) reference(b Bar, c *Cell) (quantity, string) {
+// reference is what the bar divides by at a row, and the arm that it comes from.
+func (p *Pooled) reference(b Bar, row Row) (quantity, string) {
+	c := row.Cell
+	if b.Over == OverAlone {
+		return row.Arm.alone().of(b.Figure), row.Arm.Label
+	}
 	match, background, visit, keep := IsStock, c.Background, c.Visit, smaller
 	switch b.Over {
 	case OverFloor:
@@ -102,14 +106,20 @@ func (p *Pooled) reference(b Bar, c *Cell) (quantity, string) {
 	return p.pick(match, background, visit, b.Figure, keep), p.pickArm(match, background, visit, b.Figure, keep)
 }
 
-// keepsTail says whether a cell's p99 keeps the bar of its scenario for p99 over the floor.
-func (p *Pooled) keepsTail(c *Cell) bool {
+// tailBar is the bar of the pool's scenario for p99 over the floor, and whether it has one.
+func (p *Pooled) tailBar() (Bar, bool) {
 	for _, b := range Bars {
-		if b.Figure == P99 && b.Over == OverFloor && b.appliesTo(p.Conditions.Scenario) {
-			return b.holds(over(c.of(P99)(-1), p.Floor(P99)), b.limitFor(p))
+		if b.Figure == P99 && b.Over == OverFloor && b.appliesTo(p.Conditions) {
+			return b, true
 		}
 	}
-	return false
+	return Bar{}, false
+}
+
+// keepsTail says whether a cell's p99 keeps that bar.
+func (p *Pooled) keepsTail(c *Cell) bool {
+	b, ok := p.tailBar()
+	return ok && b.holds(over(c.of(P99)(-1), p.Floor(P99)), b.limitFor(p))
 }
 
 // compareStock notes what the best stock arms reach by the same measure.
@@ -119,8 +129,12 @@ func (p *Pooled) compareStock(b Bar, c *Cell, reference quantity, r *BarResult) 
 		keep = larger
 	}
 	best := p.pick(IsStock, c.Background, c.Visit, b.Figure, keep)
+	label := p.pickArm(IsStock, c.Background, c.Visit, b.Figure, keep)
+	if b.Over == OverAlone {
+		reference = p.Arm(label).alone().of(b.Figure)
+	}
 	if v := over(best(-1), reference(-1)); !math.IsNaN(v) {
-		r.BestStock, r.BestStockRatio = p.pickArm(IsStock, c.Background, c.Visit, b.Figure, keep), v
+		r.BestStock, r.BestStockRatio = label, v
 	}
 	overall := p.BestOverall()
 	if v := over(c.of(b.Figure)(-1), p.Arm(overall).Cell(c.Background, c.Visit).of(b.Figure)(-1)); !math.IsNaN(v) {

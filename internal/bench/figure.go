@@ -15,6 +15,7 @@ const (
 	Work            Figure = "background_work"
 	BackgroundCores Figure = "background_cores"
 	IdleCores       Figure = "idle_cores"
+	Requests        Figure = "requests" // answered in a window
 )
 
 // Short is the figure's name in a table.
@@ -36,6 +37,8 @@ func (f Figure) Short() string {
 		return "background cores"
 	case IdleCores:
 		return "idle cores"
+	case Requests:
+		return "service throughput"
 	}
 	return string(f)
 }
@@ -50,6 +53,7 @@ type Figures struct {
 	Work            float64 `json:"background_work"` // iterations a window
 	BackgroundCores float64 `json:"background_cores"`
 	IdleCores       float64 `json:"idle_cores"`
+	Requests        float64 `json:"requests"` // answered, a window
 }
 
 // At is one figure, NaN for a figure that does not exist.
@@ -71,6 +75,8 @@ func (f Figures) At(name Figure) float64 {
 		return f.BackgroundCores
 	case IdleCores:
 		return f.IdleCores
+	case Requests:
+		return f.Requests
 	}
 	return math.NaN()
 }
@@ -80,11 +86,12 @@ func FiguresOf(s Step) Figures {
 	return Figures{
 		P50: s.P50, P90: s.P90, P99: s.P99, P999: s.P999, Mean: s.Mean,
 		Work: float64(s.BackgroundWork), BackgroundCores: s.BackgroundCores, IdleCores: s.IdleCores,
+		Requests: float64(s.Requests),
 	}
 }
 
 // noFigures stands for a step without a valid window in a bootstrap's draw: every ratio with it is NaN.
 func noFigures() Figures {
 	n := math.NaN()
-	return Figures{n, n, n, n, n, n, n, n}
+	return Figures{n, n, n, n, n, n, n, n, n}
 }

@@ -8,7 +8,7 @@ const Schema = "temper.dev/record/v1"
 // not share (no dates, no host names): equal inputs give an equal file.
 type Record struct {
 	Schema        string  `json:"schema"`
-	Scenario      string  `json:"scenario"`       // "chain" or "memcached"
+	Scenario      string  `json:"scenario"`       // "chain", "memcached" or "web"
 	Load          float64 `json:"load,omitempty"` // fraction of saturation; 0 where the rate is fixed
 	Bursty        bool    `json:"bursty,omitempty"`
 	Kernel        string  `json:"kernel"` // uname -r
@@ -55,7 +55,7 @@ type Arm struct {
 
 // Step is one window. Latencies are in ms from the intended send time, in guest time in the lab.
 type Step struct {
-	Background int     `json:"background"` // spinners
+	Background int     `json:"background"` // spinners; web: workers that resize images
 	P50        float64 `json:"p50_ms"`
 	P90        float64 `json:"p90_ms"`
 	P99        float64 `json:"p99_ms"`
@@ -64,7 +64,7 @@ type Step struct {
 	Mean       float64 `json:"mean_ms"`
 	Requests   int     `json:"requests"`   // answered
 	Unanswered int     `json:"unanswered"` // sent, and not answered when the window closed
-	// BackgroundWork is iterations done by all spinners; BackgroundCores is their CPU time over the window's length.
+	// BackgroundWork is units (fixed iterations; web: rows of thumbnails) done by all spinners; BackgroundCores is their CPU time over the window's length.
 	BackgroundWork  uint64  `json:"background_work"`
 	BackgroundCores float64 `json:"background_cores"`
 	ServiceCores    float64 `json:"service_cores"`

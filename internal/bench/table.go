@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -38,7 +39,10 @@ func (p *Pooled) WriteTable(w io.Writer, options ...TableOption) error {
 	}
 	rows := p.Rows()
 	g := grid{}
-	for _, line := range tableHeader {
+	for i, line := range tableHeader {
+		for _, c := range p.MoreColumns() {
+			line = append(slices.Clip(line), c[i])
+		}
 		g.add(line...)
 	}
 	for _, r := range rows {
@@ -61,6 +65,9 @@ func (p *Pooled) WriteTable(w io.Writer, options ...TableOption) error {
 		}
 	}
 	fmt.Fprintln(&b, tableLegend)
+	if len(p.MoreColumns()) > 0 {
+		fmt.Fprintln(&b, moreLegend)
+	}
 	if len(p.Seeds) > 1 {
 		fmt.Fprintln(&b, intervalLegend)
 	}
@@ -98,7 +105,18 @@ and the best stock arm's. work/most: background iterations, over the arm that di
 
 const intervalLegend = "[low, high]: 95 % interval, bootstrap over seeds."
 
-// RowText is a row of the table, a cell for each column of its header.
+// MoreColumns are the two lines of header of each column that only some pools have: a service that computes is judged
+// by its mean and by its throughput too.
+func (p *Pooled) MoreColumns() [][2]string {
+	if p.Conditions.Scenario != web {
+		return nil
+	}
+	return [][2]string{{"mean", "ms"}, {"over", "alone"}, {"requests", "a second"}, {"over", "alone"}}
+}
+
+const moreLegend = "requests a second: those that were answered. A spinner of this scenario resizes images."
+
+// RowText is a row of the table, a cell for each column of its header and of MoreColumns.
 func (p *Pooled) RowText(r Row) []string {
 	row := []string{fmt.Sprintf("%s (%s)", r.Arm.Label, r.Arm.Preempt), r.Cell.Label()}
 	shown := r.Cell.shown()
@@ -109,7 +127,12 @@ func (p *Pooled) RowText(r Row) []string {
 		}
 		row = append(row, FormatMS(shown.At(name)), formatValue(p.OverAlone(r.Arm, r.Cell, name)), toFloor)
 	}
-	return append(row, formatValue(p.WorkShare(r.Cell)), fmt.Sprintf("%.2f", shown.BackgroundCores), fmt.Sprintf("%.2f", shown.IdleCores))
+	row = append(row, formatValue(p.WorkShare(r.Cell)), fmt.Sprintf("%.2f", shown.BackgroundCores), fmt.Sprintf("%.2f", shown.IdleCores))
+	if len(p.MoreColumns()) == 0 {
+		return row
+	}
+	return append(row, FormatMS(shown.Mean), formatValue(p.OverAlone(r.Arm, r.Cell, Mean)),
+		fmt.Sprintf("%.0f", shown.Requests/p.Conditions.Seconds), formatValue(p.OverAlone(r.Arm, r.Cell, Requests)))
 }
 
 // shown are the figures to print: the pooled ones or, where no window counts, the first window's, which is marked.

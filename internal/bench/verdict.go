@@ -56,7 +56,7 @@ func VerdictParts(pools []*Pooled, results []BarResult) []string {
 	for _, p := range pools {
 		parts = append(parts, p.verdict())
 	}
-	return append(parts, barsVerdict(results))
+	return append(parts, barsVerdict(pools, results))
 }
 
 func (p *Pooled) verdict() string {
@@ -68,7 +68,10 @@ func (p *Pooled) verdict() string {
 	if work := workVerdict(all); work != "" {
 		parts = append(parts, work)
 	}
-	return strings.Join(append(parts, p.stockVerdict()), ", ")
+	if stock := p.stockVerdict(); stock != "" {
+		parts = append(parts, stock)
+	}
+	return strings.Join(parts, ", ")
 }
 
 func tailVerdict(all []standing) string {
@@ -115,8 +118,12 @@ func verb(names []string, one, many string) string {
 	return many
 }
 
-// stockVerdict names the loaded steps at which one stock arm keeps the bars on p99 over the floor and on work.
+// stockVerdict names the loaded steps at which one stock arm keeps the bars on p99 over the floor and on work. It is
+// empty where no bar says what would be good enough.
 func (p *Pooled) stockVerdict() string {
+	if _, ok := p.tailBar(); !ok {
+		return ""
+	}
 	var parts []string
 	for i := range p.Arms {
 		a := &p.Arms[i]
@@ -127,7 +134,7 @@ func (p *Pooled) stockVerdict() string {
 			if c.Background > 0 {
 				loaded++
 			}
-			if c.Background > 0 && p.goodEnough(c) {
+			if c.Background > 0 && p.goodEnough(Row{a, c}) {
 				good = append(good, c.Label())
 			}
 		}
@@ -145,14 +152,14 @@ func (p *Pooled) stockVerdict() string {
 	return "and stock is good enough: " + strings.Join(parts, ", ")
 }
 
-// goodEnough holds a cell of any arm against the bars over the floor on p99 and on background work.
-func (p *Pooled) goodEnough(c *Cell) bool {
+// goodEnough holds a row of any arm against the bars over the floor on p99 and on background work.
+func (p *Pooled) goodEnough(row Row) bool {
 	for _, b := range Bars {
-		if !b.appliesTo(p.Conditions.Scenario) || b.Over == OverStock || b.Figure == P50 {
+		if !b.appliesTo(p.Conditions) || b.Over == OverStock || b.Figure == P50 {
 			continue
 		}
-		reference, _ := p.reference(b, c)
-		r := p.ratio(c.of(b.Figure), reference)
+		reference, _ := p.reference(b, row)
+		r := p.ratio(row.Cell.of(b.Figure), reference)
 		if r == nil || !b.holds(r.Value, b.limitFor(p)) {
 			return false
 		}
@@ -160,9 +167,21 @@ func (p *Pooled) goodEnough(c *Cell) bool {
 	return true
 }
 
-func barsVerdict(results []BarResult) string {
+// NoBars says why nothing was checked.
+func NoBars(pools ...*Pooled) string {
+	for _, p := range pools {
+		for _, a := range p.Arms {
+			if IsOurs(a.Label) {
+				return "no bar is about this scenario at this load"
+			}
+		}
+	}
+	return "Temper did not run, so no bar was checked"
+}
+
+func barsVerdict(pools []*Pooled, results []BarResult) string {
 	if len(results) == 0 {
-		return "Temper did not run, so no bar was checked"
+		return NoBars(pools...)
 	}
 	failed := Failed(results)
 	if len(failed) == 0 {

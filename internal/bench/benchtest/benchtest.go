@@ -28,6 +28,9 @@ func Record(t *testing.T, scenario string, seed int64, arms ...string) bench.Rec
 		r.Load, r.SaturationRPS = 0.5, 3000+float64(seed)
 		r.RateRPS = r.SaturationRPS / 2
 	}
+	if scenario == "web" {
+		r.Load, r.SaturationRPS, r.RateRPS = 1, 120, 120
+	}
 	random := rand.New(rand.NewPCG(uint64(seed), 7))
 	for _, name := range arms {
 		a := bench.Arm{Arm: name, Preempt: "full"}

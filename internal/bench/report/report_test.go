@@ -60,6 +60,19 @@ func TestHTMLStructure(t *testing.T) {
 	benchtest.Golden(t, "report.txt", structure(html(t, summary(t), WorstStep)))
 }
 
+func TestHTMLOfWebHasMeanAndThroughput(t *testing.T) {
+	s, err := bench.NewSummary([]bench.Record{benchtest.Record(t, "web", 1, "eevdf", "weight-1", "temper")}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := structure(html(t, s, WorstStep))
+	for _, want := range []string{"mean ms | over alone | requests a second | over alone |", "resizes images", "service throughput at every step >= 1"} {
+		if !strings.Contains(strings.ReplaceAll(page, "&gt;", ">"), want) {
+			t.Errorf("the page lacks %q:\n%s", want, page)
+		}
+	}
+}
+
 func TestHTMLStandsAlone(t *testing.T) {
 	page := html(t, summary(t), WorstStep)
 	for _, foreign := range []string{"http:", "https:", "url(", "@import", "<script", "<link", "<img", " src="} {

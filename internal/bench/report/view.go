@@ -23,8 +23,11 @@ type view struct {
 type planView struct {
 	ID, Name   string
 	Charts     []template.HTML
+	More       []string // columns of this plan beyond those of all
+	Columns    int      // of figures, all in all
 	Rows       []rowView
 	Bars       []barView
+	NoBars     string // why there are none
 	Conditions [][2]string
 	Runs       []runView
 	Invalid    []string
@@ -84,6 +87,10 @@ func newPlanView(p *bench.Pooled, id string, curveStep int, bars []bench.BarResu
 		}
 		v.Charts = append(v.Charts, template.HTML(b.String())) // every text in it was escaped by plot
 	}
+	for _, c := range p.MoreColumns() {
+		v.More = append(v.More, strings.Join(c[:], " "))
+	}
+	v.Columns = len(p.RowText(p.Rows()[0])) - 1
 	arm := ""
 	for _, r := range p.Rows() {
 		row := rowView{First: r.Arm.Label != arm, Cells: p.RowText(r), Note: r.Cell.InvalidText()}
@@ -102,6 +109,7 @@ func newPlanView(p *bench.Pooled, id string, curveStep int, bars []bench.BarResu
 	for _, s := range bench.Summarise(own) {
 		v.Bars = append(v.Bars, newBarView(s))
 	}
+	v.NoBars = sentences([]string{bench.NoBars(p)})[0]
 	for _, run := range p.Seeds {
 		v.Runs = append(v.Runs, newRunView(p, run))
 	}
