@@ -57,6 +57,24 @@ func TestFiguresAreThoseOfTheRecords(t *testing.T) {
 	}
 }
 
+func TestStudiesOfManyArmsComeLast(t *testing.T) {
+	root := t.TempDir()
+	write(t, filepath.Join(root, "beclass"), benchtest.Record(t, "web", 1, "eevdf", "weight-1", "weight-10000", "temper"))
+	write(t, filepath.Join(root, "ladders"), benchtest.Record(t, "memcached", 1, "eevdf", "cpuidle", "temper"))
+	s, err := Records(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Pools[1].Plan(); got != "web at 100 % load, 2 CPUs" {
+		t.Errorf("the last plan is %s", got)
+	}
+	for _, b := range s.Bars {
+		if b.Arm != "temper" {
+			t.Errorf("a bar on %s: %+v", b.Arm, b)
+		}
+	}
+}
+
 func TestWithoutRecords(t *testing.T) {
 	for _, root := range []string{t.TempDir(), filepath.Join(t.TempDir(), "missing")} {
 		if s, err := Records(root); s != nil || err != nil {

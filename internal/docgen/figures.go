@@ -2,12 +2,14 @@ package docgen
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"math"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"temper.dev/temper/internal/bench"
@@ -49,6 +51,8 @@ func Records(root string) (*bench.Summary, error) {
 	if err != nil || len(ladders) == 0 {
 		return nil, err
 	}
+	// A study of many arms comes after the ladders that the claims stand on, wherever its folder is.
+	slices.SortStableFunc(ladders, func(a, b bench.Record) int { return cmp.Compare(len(a.Arms), len(b.Arms)) })
 	return bench.NewSummary(ladders, aa)
 }
 
