@@ -16,6 +16,7 @@ readonly jobs=${JOBS:-2}
 
 # An A/A study needs one arm twice. No scheduler is in its guest, so it outlives changes to it.
 readonly stock=cpuidle,cpuidle all=eevdf,cpuidle,temper warm_up=3
+readonly beclass=weight-1,weight-10,weight-100,weight-1000,weight-10000,sched-idle,cpuidle,fifo,eevdf,temper
 
 # What to measure: host minutes on one CPU, about; folder; seeds; guest seconds of a window; the study's
 # arguments. Each window holds ten requests or more beyond its p99.
@@ -30,6 +31,9 @@ plans() {
 	echo "16 ladders 1-3 6 chain --cpus 4 --arms $all"
 	for load in 0.5 0.2 0.8; do
 		echo "28 ladders 1-3 2 memcached --cpus 4 --load $load --arms $all"
+	done
+	for load in 1 0.5; do
+		echo "10 beclass 1 2 web --cpus 4 --load $load --warm-up 2 --arms $beclass"
 	done
 }
 
@@ -54,7 +58,7 @@ while read -r cost folder seeds window study; do
 	echo "plan $n of $count · about $(clock "$time_left") left · $study, seeds $seeds" >&2
 	began=$SECONDS
 	# shellcheck disable=SC2086 # a list of words
-	"$temper" lab study $study --seeds "$seeds" --seconds "$(scaled "$window")" --warm-up "$(scaled "$warm_up")" --jobs "$jobs" --out "$out/$folder" </dev/null
+	"$temper" lab study --seeds "$seeds" --seconds "$(scaled "$window")" --warm-up "$(scaled "$warm_up")" --jobs "$jobs" --out "$out/$folder" $study </dev/null
 	took=$((SECONDS - began))
 	# A plan that was recorded earlier takes a blink, and says nothing about speed.
 	if [ "$took" -gt 5 ]; then
@@ -66,6 +70,6 @@ done < <(plans)
 aa=$(printf '%s,' "$out"/aa/*.json)
 # Renamed when complete, so that an interrupted report is not taken for one.
 trap 'rm -f "$out/.bars.txt"' EXIT
-"$temper" bench report "$out"/ladders/*.json --bars --aa "${aa%,}" --html "$out/report.html" >"$out/.bars.txt"
+"$temper" bench report "$out"/ladders/*.json "$out"/beclass/*.json --bars --aa "${aa%,}" --html "$out/report.html" >"$out/.bars.txt"
 mv "$out/.bars.txt" "$out/bars.txt"
 tail -n 1 "$out/bars.txt"
