@@ -112,7 +112,9 @@ peers: build ## the schedulers of others that Temper is compared with, in build/
 	@cp lab/peers/*.json build/peers/
 
 kernels: build ## find out on which of the archive's kernels the scheduler works; records/kernels.json
+	scripts/upstream.sh 6.12
 	$(GO) test -c -tags guest -o build/guest.test ./test/guest
+	bin/temper lab survey --kernels 6.12 --suite build/guest.test --json records/kernels.json
 	bin/temper lab survey --suite build/guest.test --json records/kernels.json
 
 lint: ## formatting and vet

@@ -18,7 +18,7 @@ const DefaultSeries = "6.18"
 // kernelSuites hold Debian's newer kernels.
 var kernelSuites = []string{"trixie-backports", "forky"}
 
-// Kernel is one of Debian's cloud kernels.
+// Kernel is one that the lab can boot: one of Debian's cloud kernels, or one built from its source.
 type Kernel struct {
 	Release string `json:"release"` // uname -r: 6.18.15+deb13-cloud-amd64
 	Series  string `json:"series"`  // 6.18
@@ -64,6 +64,9 @@ func (c Cache) kernelDir(release string) string { return c.path("kernels", relea
 // Vmlinuz is the path of a cached kernel.
 func (c Cache) Vmlinuz(k Kernel) string { return filepath.Join(c.kernelDir(k.Release), "vmlinuz") }
 
+// cachedKernel is the release of a kernel that the lab runs: Debian's, or one of scripts/upstream.sh.
+var cachedKernel = regexp.MustCompile(`^(\d+\.\d+)\.\S+-(?:cloud-amd64|temper)$`)
+
 // CachedKernels lists what needs no network, newest first.
 func (c Cache) CachedKernels() ([]Kernel, error) {
 	entries, err := os.ReadDir(c.path("kernels"))
@@ -72,8 +75,8 @@ func (c Cache) CachedKernels() ([]Kernel, error) {
 	}
 	var kernels []Kernel
 	for _, e := range entries {
-		if m := kernelPackage.FindStringSubmatch("linux-image-" + e.Name()); m != nil {
-			kernels = append(kernels, Kernel{Release: m[1], Series: m[2], Cached: true})
+		if m := cachedKernel.FindStringSubmatch(e.Name()); m != nil {
+			kernels = append(kernels, Kernel{Release: m[0], Series: m[1], Cached: true})
 		}
 	}
 	sortNewestFirst(kernels)

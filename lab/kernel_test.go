@@ -52,7 +52,7 @@ func TestKernelMatches(t *testing.T) {
 
 func TestCachedKernelIsUsedWithoutTheArchive(t *testing.T) {
 	c := Cache(t.TempDir())
-	for _, release := range []string{"6.18.9+deb13-cloud-amd64", "6.18.15+deb13-cloud-amd64", "7.0.13+deb13-cloud-amd64"} {
+	for _, release := range []string{"6.18.9+deb13-cloud-amd64", "6.18.15+deb13-cloud-amd64", "7.0.13+deb13-cloud-amd64", "6.12.117-temper", "build.x"} {
 		if err := os.MkdirAll(c.kernelDir(release), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -60,6 +60,12 @@ func TestCachedKernelIsUsedWithoutTheArchive(t *testing.T) {
 	k, err := c.findKernel(t.Context(), "6.18", func(string) { t.Error("fetches") })
 	if err != nil || k.Release != "6.18.15+deb13-cloud-amd64" {
 		t.Errorf("got %v, %v", k.Release, err)
+	}
+	if k, err = c.findKernel(t.Context(), "6.12", func(string) { t.Error("fetches") }); err != nil || k.Release != "6.12.117-temper" {
+		t.Errorf("got %v, %v", k.Release, err)
+	}
+	if all, err := c.CachedKernels(); len(all) != 4 || err != nil {
+		t.Errorf("got %v, %v", all, err)
 	}
 	merged := mergeCached([]Kernel{{Release: "7.0.13+deb13-cloud-amd64", pkg: "p"}}, []Kernel{{Release: "6.18.9+deb13-cloud-amd64", Cached: true}, {Release: "7.0.13+deb13-cloud-amd64", Cached: true}})
 	if len(merged) != 2 || !merged[0].Cached || merged[1].Release != "6.18.9+deb13-cloud-amd64" {

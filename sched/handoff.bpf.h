@@ -51,10 +51,12 @@ static int handoff_failed(void *map, u32 *index, struct timer_slot *slot)
 	if (!p)
 		return 0;
 	t = task_state(p);
+	bpf_rcu_read_lock(); /* for its CPUs: until 6.13, a timer's function does not count as in such a section */
 	if (t && t->queued == QUEUED_SHARED) {
 		claim.background = t->tier == TIER_BACKGROUND;
 		claim_lower(p, t->tier, IDLE, cpu, &claim);
 	}
+	bpf_rcu_read_unlock();
 	bpf_task_release(p);
 	if (claim.cpu >= 0)
 		kick_claimed(&claim);

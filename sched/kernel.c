@@ -78,12 +78,13 @@ static int find_function(const struct btf *btf, unsigned i)
 	return id < 0 && functions[i].older ? btf__find_by_name_kind(btf, functions[i].older, BTF_KIND_FUNC) : id;
 }
 
+/* Whether a function, or with 0 any, has the tag. */
 static bool has_kfunc_tag(const struct btf *btf, unsigned function)
 {
 	for (unsigned id = 1; id < btf__type_cnt(btf); id++) {
 		const struct btf_type *type = btf__type_by_id(btf, id);
 
-		if (btf_is_decl_tag(type) && type->type == function && !strcmp(btf__name_by_offset(btf, type->name_off), "bpf_kfunc"))
+		if (btf_is_decl_tag(type) && (!function || type->type == function) && !strcmp(btf__name_by_offset(btf, type->name_off), "bpf_kfunc"))
 			return true;
 	}
 	return false;
@@ -91,14 +92,16 @@ static bool has_kfunc_tag(const struct btf *btf, unsigned function)
 
 /*
  * The function that a loader cannot link to, since the tag on it is lost; NULL: none. Some builds
- * of a kernel lack tags (Debian's 7.1.13), and libbpf then speaks of an incompatible prototype.
+ * of a kernel lack tags (Debian's 7.1.13), and libbpf then speaks of an incompatible prototype. Older
+ * kernels have no tags at all, and need none.
  */
 const char *untagged_function(void)
 {
 	struct btf *btf = kernel_types();
+	bool tagged = btf && has_kfunc_tag(btf, 0);
 	const char *found = NULL;
 
-	for (unsigned i = 0; btf && !found && i < sizeof(functions) / sizeof(*functions); i++) {
+	for (unsigned i = 0; tagged && !found && i < sizeof(functions) / sizeof(*functions); i++) {
 		int id = find_function(btf, i);
 
 		if (id > 0 && !has_kfunc_tag(btf, id))

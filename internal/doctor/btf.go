@@ -14,8 +14,11 @@ import (
 // kfuncs are kernel functions that every sched_ext scheduler must be able to call.
 var kfuncs = []string{"scx_bpf_create_dsq", "scx_bpf_kick_cpu", "scx_bpf_task_cpu"}
 
+const kfuncMark = "bpf_kfunc"
+
 // btf asks whether a loader can find those functions. Some kernels (Debian's 7.1.13 and 7.2.12,
-// built with pahole 1.30) have the functions but not the mark on them that makes them callable.
+// built with pahole 1.30) have the functions but not the mark on them that makes them callable. Older ones have
+// no such marks on any function, and need none.
 func (n Node) btf() Check {
 	const name = "btf"
 	path := n.Root.Path("/sys/kernel/btf/vmlinux")
@@ -31,17 +34,27 @@ func (n Node) btf() Check {
 		var function *btf.Func
 		if err := spec.TypeByName(name, &function); err != nil {
 			missing = append(missing, name)
-		} else if !slices.Contains(function.Tags, "bpf_kfunc") {
+		} else if !slices.Contains(function.Tags, kfuncMark) {
 			unmarked = append(unmarked, name)
 		}
 	}
 	switch {
 	case len(missing) > 0:
 		return fail(exit.BadBTF, name, path+" has no "+strings.Join(missing, ", "), newKernel)
-	case len(unmarked) > 0:
-		return fail(exit.BadBTF, name, path+" lacks the tag bpf_kfunc on "+strings.Join(unmarked, ", ")+
+	case len(unmarked) > 0 && marks(spec):
+		return fail(exit.BadBTF, name, path+" lacks the tag "+kfuncMark+" on "+strings.Join(unmarked, ", ")+
 			", so no loader can resolve it: this kernel was built with a pahole that drops the tags (Debian's 7.1.13 and 7.2.12 are)",
 			"boot another build of the kernel, such as Debian's 6.18 to 7.0, or 7.2.13 and later")
 	}
 	return ok(name, "present, with the functions that sched_ext needs")
+}
+
+// marks tells whether any function is marked.
+func marks(spec *btf.Spec) bool {
+	for t, err := range spec.All() {
+		if f, ok := t.(*btf.Func); ok && err == nil && slices.Contains(f.Tags, kfuncMark) {
+			return true
+		}
+	}
+	return false
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/cilium/ebpf/btf"
@@ -21,7 +22,7 @@ func healthy(t *testing.T) fixture.Files {
 		"/sys/kernel/sched_ext/state":           "disabled\n",
 		"/sys/kernel/sched_ext/enable_seq":      "0\n",
 		"/sys/kernel/sched_ext/nr_rejected":     "0\n",
-		"/sys/kernel/btf/vmlinux":               makeBTF(t, "bpf_kfunc", kfuncs...),
+		"/sys/kernel/btf/vmlinux":               makeBTF(t, kfuncs, nil),
 		"/sys/kernel/security/lockdown":         "none [integrity] confidentiality\n",
 		"/sys/fs/cgroup/cgroup.controllers":     "cpuset cpu io\n",
 		"/sys/fs/cgroup/cgroup.subtree_control": "cpu\n",
@@ -32,17 +33,17 @@ func healthy(t *testing.T) fixture.Files {
 	}
 }
 
-// makeBTF is kernel type data with these functions, tagged or (tag "") not.
-func makeBTF(t *testing.T, tag string, functions ...string) string {
+// makeBTF is kernel type data with these functions, tagged and not.
+func makeBTF(t *testing.T, tagged, untagged []string) string {
 	t.Helper()
 	builder, err := btf.NewBuilder([]btf.Type{&btf.Int{Name: "int", Size: 4}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range functions {
+	for i, name := range slices.Concat(tagged, untagged) {
 		f := &btf.Func{Name: name, Type: &btf.FuncProto{Return: (*btf.Void)(nil)}}
-		if tag != "" {
-			f.Tags = []string{tag}
+		if i < len(tagged) {
+			f.Tags = []string{"bpf_kfunc"}
 		}
 		if _, err := builder.Add(f); err != nil {
 			t.Fatal(err)
@@ -90,8 +91,9 @@ func TestFindings(t *testing.T) {
 		{"no sched_ext", "/sys/kernel/sched_ext/state", remove, "sched_ext", Fail, exit.NoSchedExt},
 		{"no BTF", "/sys/kernel/btf/vmlinux", remove, "btf", Fail, exit.BadBTF},
 		{"broken BTF", "/sys/kernel/btf/vmlinux", "no BTF at all", "btf", Fail, exit.BadBTF},
-		{"BTF without tags", "/sys/kernel/btf/vmlinux", makeBTF(t, "", kfuncs...), "btf", Fail, exit.BadBTF},
-		{"BTF without functions", "/sys/kernel/btf/vmlinux", makeBTF(t, "bpf_kfunc", "other"), "btf", Fail, exit.BadBTF},
+		{"BTF that lost tags", "/sys/kernel/btf/vmlinux", makeBTF(t, []string{"other"}, kfuncs), "btf", Fail, exit.BadBTF},
+		{"BTF of a kernel without tags", "/sys/kernel/btf/vmlinux", makeBTF(t, nil, kfuncs), "btf", OK, exit.OK},
+		{"BTF without functions", "/sys/kernel/btf/vmlinux", makeBTF(t, []string{"other"}, nil), "btf", Fail, exit.BadBTF},
 		{"lockdown", "/sys/kernel/security/lockdown", "none integrity [confidentiality]", "lockdown", Fail, exit.LoadFailed},
 		{"no lockdown in the kernel", "/sys/kernel/security/lockdown", remove, "lockdown", OK, 0},
 		{"cgroup v1", "/sys/fs/cgroup/cgroup.controllers", remove, "cgroup v2", Fail, exit.NoCgroup},
