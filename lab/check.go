@@ -58,7 +58,7 @@ func CheckPlan(p plan.Plan) error {
 	case p.Quantum < minQuantum || p.Quantum > maxQuantum:
 		return usage("", "the quantum is %d to %d us, not %d", minQuantum, maxQuantum, p.Quantum)
 	}
-	_, err := machineFor(p.CPUs)
+	_, err := smallest(machines, p.CPUs)
 	return err
 }
 

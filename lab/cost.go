@@ -34,7 +34,7 @@ func CheckCosts(p plan.Costs) error {
 	case p.Rounds < 1:
 		return exit.New(exit.Usage, "", "a batch has one round or more, not %d", p.Rounds)
 	}
-	_, err := machineFor(p.CPUs)
+	_, err := smallest(evenMachines, p.CPUs)
 	return err
 }
 
@@ -44,7 +44,7 @@ func Costs(ctx context.Context, o Options, p plan.Costs, done func(arms int)) (c
 	if err != nil {
 		return cost.Record{}, err
 	}
-	machine, err := machineFor(p.CPUs)
+	machine, err := smallest(evenMachines, p.CPUs)
 	if err != nil {
 		return cost.Record{}, err
 	}

@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"temper.dev/temper/internal/exit"
@@ -106,13 +106,14 @@ func (l *Lab) execArgs(o ExecOptions) ([]string, error) {
 }
 
 func deterministicMachine(cpus int) (speed, error) {
-	for _, s := range []speed{small, large} {
+	var sizes []string
+	for _, s := range machines {
 		if s.vcpus == cpus {
 			return s, nil
 		}
+		sizes = append(sizes, strconv.Itoa(s.vcpus))
 	}
-	return speed{}, exit.New(exit.Usage, fmt.Sprintf("choose %d or %d", small.vcpus, large.vcpus),
-		"no deterministic machine has %d CPUs", cpus)
+	return speed{}, exit.New(exit.Usage, "choose from "+strings.Join(sizes, ", "), "no deterministic machine has %d CPUs", cpus)
 }
 
 // execOverlay holds the command, the files that come with it, and the temper that runs now (a

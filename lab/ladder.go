@@ -44,8 +44,13 @@ func Ladder(ctx context.Context, o Options, p plan.Plan, progress func(Progress)
 
 // Ladder runs a plan, its arms shuffled, in one boot of the deterministic machine.
 func (l *Lab) Ladder(ctx context.Context, p plan.Plan, progress func(Progress)) (bench.Record, error) {
+	return l.ladder(ctx, p, progress, func(plan.Event) {})
+}
+
+// ladder hands each event to see, too.
+func (l *Lab) ladder(ctx context.Context, p plan.Plan, progress func(Progress), see func(plan.Event)) (bench.Record, error) {
 	p = Shuffle(p)
-	machine, err := machineFor(p.CPUs)
+	machine, err := smallest(machines, p.CPUs)
 	if err != nil {
 		return bench.Record{}, err
 	}
@@ -73,7 +78,10 @@ func (l *Lab) Ladder(ctx context.Context, p plan.Plan, progress func(Progress)) 
 		args:     deterministicArgs(machine, kernel),
 		initrd:   initrd,
 		deadline: run.eta.deadline(),
-	}, run.handle)
+	}, func(e plan.Event) error {
+		see(e)
+		return run.handle(e)
+	})
 	return run.record, err
 }
 

@@ -80,7 +80,7 @@ func TestCheckPlan(t *testing.T) {
 		"policy":   func(p *plan.Plan) { p.Arms[1] = "fifo" },
 		"chain":    func(p *plan.Plan) { p.Scenario = plan.Chain },
 		"quantum":  func(p *plan.Plan) { p.Quantum = 60_000 },
-		"cpus":     func(p *plan.Plan) { p.CPUs = 6 },
+		"cpus":     func(p *plan.Plan) { p.CPUs = 24 },
 	} {
 		p := goodPlan()
 		spoil(&p)
@@ -97,7 +97,7 @@ func window(arm string, background int) plan.Event {
 func newTestRun(arms ...string) *ladderRun {
 	p := goodPlan()
 	p.Arms = arms
-	return &ladderRun{plan: p, eta: newEstimate(small.hostFactor(), p), progress: func(Progress) {}}
+	return &ladderRun{plan: p, eta: newEstimate(machines[0].hostFactor(), p), progress: func(Progress) {}}
 }
 
 func TestWindowsBecomeARecord(t *testing.T) {

@@ -24,26 +24,27 @@ const (
 
 // speed is a machine of one constant speed per CPU. The emulator runs its CPUs in turn on one host
 // thread, 2^-shift instructions a nanosecond, so the number of CPUs and the shift set the speed of
-// each. Both machines below give a CPU 167 million instructions a guest second.
+// each.
 type speed struct {
 	vcpus, shift int
 }
 
-var (
-	small = speed{vcpus: 3, shift: 1}
-	large = speed{vcpus: 6, shift: 0}
-)
+// machines are those of ladders, smallest first. The first two give a CPU 167 million instructions a guest
+// second; 1,000 million for all CPUs is the most that the emulator counts, so the larger ones are slower, and
+// figures of theirs are compared with each other only.
+var machines = []speed{{3, 1}, {6, 0}, {12, 0}, {24, 0}}
 
-// machineFor is the machine with room for the application CPUs and the load generator's.
-func machineFor(cpus int) (speed, error) {
-	switch {
-	case cpus < 1:
-	case cpus < small.vcpus:
-		return small, nil
-	case cpus < large.vcpus:
-		return large, nil
+// evenMachines all give a CPU 42 million, so that what is counted on them differs by the number of CPUs alone.
+var evenMachines = []speed{{3, 3}, {6, 2}, {12, 1}, {24, 0}}
+
+// smallest is the first of some machines that has room for the application CPUs and the load generator's.
+func smallest(of []speed, cpus int) (speed, error) {
+	for _, s := range of {
+		if cpus >= 1 && cpus < s.vcpus {
+			return s, nil
+		}
 	}
-	return speed{}, exit.New(exit.Usage, fmt.Sprintf("choose 1 to %d", large.vcpus-1),
+	return speed{}, exit.New(exit.Usage, fmt.Sprintf("choose 1 to %d", of[len(of)-1].vcpus-1),
 		"no machine of the lab's constant speed has %d application CPUs", cpus)
 }
 

@@ -8,27 +8,37 @@ import (
 )
 
 func TestMachinesHaveOneSpeed(t *testing.T) {
-	for cpus := 1; cpus <= 5; cpus++ {
-		s, err := machineFor(cpus)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if s.vcpus <= cpus {
-			t.Errorf("%d CPUs: no CPU for the load generator among %d", cpus, s.vcpus)
-		}
-		if got := s.mips(); got < 166.6 || got > 166.7 {
-			t.Errorf("%d CPUs: %v MIPS", cpus, got)
+	for _, test := range []struct {
+		of        []speed
+		mostCPUs  int
+		low, high float64 // MIPS
+	}{
+		{machines, 5, 166.6, 166.7},
+		{machines, 23, 41.6, 166.7},
+		{evenMachines, 23, 41.6, 41.7},
+	} {
+		for cpus := 1; cpus <= test.mostCPUs; cpus++ {
+			s, err := smallest(test.of, cpus)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.vcpus <= cpus {
+				t.Errorf("%d CPUs: no CPU for the load generator among %d", cpus, s.vcpus)
+			}
+			if got := s.mips(); got < test.low || got > test.high {
+				t.Errorf("%d CPUs: %v MIPS", cpus, got)
+			}
 		}
 	}
-	for _, cpus := range []int{-1, 0, 6, 64} {
-		if _, err := machineFor(cpus); exit.StatusOf(err) != exit.Usage {
+	for _, cpus := range []int{-1, 0, 24, 64} {
+		if _, err := smallest(machines, cpus); exit.StatusOf(err) != exit.Usage {
 			t.Errorf("%d CPUs: got %v", cpus, err)
 		}
 	}
 }
 
 func TestDeterministicArgs(t *testing.T) {
-	got := strings.Join(deterministicArgs(large, "K"), " ")
+	got := strings.Join(deterministicArgs(machines[1], "K"), " ")
 	want := "-accel tcg,thread=single -monitor none -icount shift=0,sleep=off -rtc base=2026-01-01,clock=vm -smp 7 " +
 		"-append console=ttyS0 quiet panic=-1 nokaslr iomem=relaxed cryptomgr.notests damon_stat.enabled=N idle=poll hpet=disable nr_cpus=6 " +
 		"-machine pc,hpet=on -cpu max,-rdrand,-rdseed -m 2048 -kernel K -initrd initrd " +

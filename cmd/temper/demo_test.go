@@ -106,7 +106,7 @@ func TestInterruptedDemoLeavesNothing(t *testing.T) {
 }
 
 func TestDemoUsageErrors(t *testing.T) {
-	for _, args := range []string{"demo extra", "demo --scale 0", "demo --cpus 9", "demo --out /dev/null/x"} {
+	for _, args := range []string{"demo extra", "demo --scale 0", "demo --cpus 24", "demo --out /dev/null/x"} {
 		root := newRootCommand()
 		root.SetArgs(strings.Fields(args))
 		root.SetOut(new(bytes.Buffer))

@@ -80,7 +80,7 @@ than 0.1 % of the node in user mode.`,
 	cmd.Flags().Int64Var(&first, "first-seed", 1, "the first of them")
 	cmd.Flags().IntVar(&o.Operations, "operations", 300, "how much is done, a seed")
 	cmd.Flags().DurationVar(&o.Soak, "soak", 0, "instead of an attack: critical work on all CPUs for so long, beside 64 background workers")
-	cmd.Flags().IntVar(&o.CPUs, "cpus", 3, "virtual CPUs; 3 or 6 on the deterministic machine")
+	cmd.Flags().IntVar(&o.CPUs, "cpus", 3, "virtual CPUs; 3, 6, 12 or 24 on the deterministic machine")
 	cmd.Flags().BoolVar(&o.Fast, "fast", false, "several host threads, and the host's clock: nothing happens twice")
 	cmd.Flags().IntVar(&o.Jobs, "jobs", 2, "guests to run at a time")
 	cmd.Flags().StringVar(&o.Consoles, "console", "", "folder for what the kernels of seeds with violations say")

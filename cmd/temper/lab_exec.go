@@ -23,7 +23,7 @@ func newLabExecCommand() *cobra.Command {
 		Long: `Run a command in a fresh guest, as root, on a kernel of choice, and leave with its status. The guest
 has busybox, memcached, temper, scx_temper and the load generators, and no network. It runs in the
 fast mode, several host threads and the host's clock: right for trying what works, wrong for
-measuring. With --deterministic it is the machine of 'lab ladder', with 3 or 6 CPUs, whose time is
+measuring. With --deterministic it is the machine of 'lab ladder', with 3, 6, 12 or 24 CPUs, whose time is
 its executed instructions. Nothing it does outlives it.`,
 		Example: `  temper lab exec -- uname -r
   temper lab exec --kernel 7.0 -- temper doctor

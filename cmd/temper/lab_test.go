@@ -50,7 +50,7 @@ func TestCompleteArms(t *testing.T) {
 func TestLabUsageErrors(t *testing.T) {
 	for _, args := range []string{
 		"lab nonsense", "lab ladder", "lab ladder nginx", "lab ladder chain --arms cfs", "lab ladder chain --load 0.5",
-		"lab ladder memcached --load 7", "lab ladder chain --cpus 9", "lab ladder chain --steps 0,x", "lab ladder chain --json /nonexistent/r.json",
+		"lab ladder memcached --load 7", "lab ladder chain --cpus 24", "lab ladder chain --steps 0,x", "lab ladder chain --json /nonexistent/r.json",
 		"lab study chain", "lab study chain --seeds x --out d", "lab study chain --jobs 0 --out d", "lab exec", "lab exec --cpus 0 -- true", "lab exec --file x -- true",
 		"lab kernels extra", "lab chaos extra", "lab chaos --seeds 0", "lab chaos --seeds x", "lab chaos --cpus 5", "lab chaos --operations 0",
 	} {

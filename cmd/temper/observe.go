@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"os"
@@ -14,9 +13,6 @@ import (
 	"temper.dev/temper/internal/host"
 	"temper.dev/temper/internal/observe"
 )
-
-// traceBufferKB is a CPU's trace buffer: some 100,000 events.
-const traceBufferKB = 8192
 
 func newObserveCommand() *cobra.Command {
 	var root string
@@ -46,11 +42,14 @@ switch about a microsecond. Tasks that come and go within a second may stay unkn
 				return exit.New(exit.NotRoot, "use sudo", "recording the kernel's events takes root")
 			}
 			tasks := &observe.Tasks{Root: node, RoleOf: observe.Cgroups(roles), Found: map[int]observe.Task{}}
-			trace, err := record(cmd.Context(), node, tasks, time.Duration(seconds*float64(time.Second)))
+			trace, err := observe.Record(cmd.Context(), node, tasks, time.Duration(seconds*float64(time.Second)))
+			if cmd.Context().Err() != nil {
+				return interrupted()
+			}
 			if err != nil {
 				return err
 			}
-			report := observe.Summarize(trace, tasks.Found)
+			report := observe.Summarize(trace, tasks.Found, 0)
 			if asJSON {
 				return writeJSON(cmd.OutOrStdout(), report)
 			}
@@ -87,49 +86,12 @@ func observedRoles(node host.Root, background, critical []string) (map[string]ob
 	return roles, nil
 }
 
-// record traces for a time, and looks for tasks each second of it.
-func record(ctx context.Context, node host.Root, tasks *observe.Tasks, length time.Duration) (trace observe.Trace, err error) {
-	recorder, err := observe.NewRecorder(node, traceBufferKB)
-	if err != nil {
-		return trace, err
-	}
-	defer func() {
-		if closeErr := recorder.Close(); err == nil {
-			err = closeErr
-		}
-	}()
-	if err := recorder.Start(); err != nil {
-		return trace, err
-	}
-	end := time.After(length)
-	again := time.NewTicker(time.Second)
-	defer again.Stop()
-	for recording := true; recording; {
-		if err := tasks.Look(); err != nil {
-			return trace, err
-		}
-		select {
-		case <-again.C:
-		case <-end:
-			recording = false
-		case <-ctx.Done():
-			return trace, interrupted()
-		}
-	}
-	if err := recorder.Stop(); err != nil {
-		return trace, err
-	}
-	if err := tasks.Look(); err != nil {
-		return trace, err
-	}
-	return recorder.Trace()
-}
-
 func writeObserved(w io.Writer, r observe.Report) error {
 	_, err := fmt.Fprintf(w, `%.1f s, %d events
 background ran while critical work waited: %d times, %.3f ms in all (%.4f %% of the time)
 each: p50 %.0f us, p99 %.0f us, longest %.0f us
-`, r.Seconds, r.Events, r.Violations, r.TotalUS/1e3, r.TotalUS/1e4/r.Seconds, r.P50US, r.P99US, r.MaxUS)
+background had %.2f %% of the CPU time that critical work left and that it could have used
+`, r.Seconds, r.Events, r.Violations, r.TotalUS/1e3, r.TotalUS/1e4/r.Seconds, r.P50US, r.P99US, r.MaxUS, 100*r.Harvest())
 	if l := r.Longest; err == nil && l != nil {
 		_, err = fmt.Fprintf(w, "the longest, after %.6f s: CPU %d ran %s while %s waited\n", l.AtSeconds, l.CPU, l.Background, l.Waiting)
 	}

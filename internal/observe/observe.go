@@ -56,34 +56,62 @@ type Violation struct {
 	Background, Waiting int // process ids
 }
 
+// Use is who had the CPUs, as time on all of them together.
+type Use struct {
+	Higher, Background time.Duration
+	// Stranded is time of CPUs that idled while a background task waited that may run there: work that a scheduler
+	// which leaves nothing would have done. Each waiting task counts for one CPU at most.
+	Stranded time.Duration
+}
+
 // Trace is what was recorded: all events in the order of time, from its start to its end.
 type Trace struct {
 	Start, End time.Duration
 	Events     []Event
 }
 
-// Violations lists the violations in a trace, in the order in which they end, and the tasks of the
-// trace that tasks does not know, which are left out.
+// Violations lists the violations in a trace, in the order in which they end; who had the CPUs; and the tasks
+// of the trace that tasks does not know, which are left out.
 //
 // A task that neither wakes nor runs from start to end leaves no event, and is not seen to wait.
-func Violations(trace Trace, tasks map[int]Task) (list []Violation, unknown []int) {
+func Violations(trace Trace, tasks map[int]Task) (list []Violation, use Use, unknown []int) {
 	s := begin(trace, tasks)
 	at := trace.Start
 	// Events of one moment count as one: the trace's clock cannot tell what was between them.
 	for _, e := range trace.Events {
 		if e.At > at {
 			list = s.judge(list, at)
+			s.account(&use, e.At-at)
 			at = e.At
 		}
 		s.apply(e)
 	}
 	list = s.judge(list, at)
+	s.account(&use, trace.End-at)
 	for _, cpu := range s.cpus {
 		if _, open := s.open[cpu]; open {
 			list = s.close(list, cpu, trace.End)
 		}
 	}
-	return list, s.unknown()
+	return list, use, s.unknown()
+}
+
+// account adds a time during which nothing changed.
+func (s *state) account(use *Use, length time.Duration) {
+	taken := map[int]bool{}
+	for _, cpu := range s.cpus {
+		switch pid := s.running[cpu]; {
+		case pid == 0:
+			if waiting := s.waitsFor(cpu, Background, taken); waiting != 0 {
+				taken[waiting] = true
+				use.Stranded += length
+			}
+		case s.tasks[pid].Role == Higher:
+			use.Higher += length
+		case s.tasks[pid].Role == Background:
+			use.Background += length
+		}
+	}
 }
 
 // state is that of the machine at one moment.
@@ -165,16 +193,21 @@ func (s *state) judge(list []Violation, now time.Duration) []Violation {
 	return list
 }
 
-// keptBy is a task that a CPU keeps waiting by what it runs; 0 for none. Of several, the lowest id,
-// so that equal traces give equal reports.
+// keptBy is a task that a CPU keeps waiting by what it runs; 0 for none.
 func (s *state) keptBy(pid, cpu int) int {
 	if s.tasks[pid].Role != Background {
 		return 0
 	}
+	return s.waitsFor(cpu, Higher, nil)
+}
+
+// waitsFor is a task of a role that waits and may run on a CPU, and that is not left out; 0 for none. Of several,
+// the lowest id, so that equal traces give equal reports.
+func (s *state) waitsFor(cpu int, role Role, without map[int]bool) int {
 	first := 0
-	for waiting := range s.waiting {
-		if w := s.tasks[waiting]; w.Role == Higher && w.CPUs.Contains(cpu) && (first == 0 || waiting < first) {
-			first = waiting
+	for pid := range s.waiting {
+		if t := s.tasks[pid]; t.Role == role && !without[pid] && t.CPUs.Contains(cpu) && (first == 0 || pid < first) {
+			first = pid
 		}
 	}
 	return first

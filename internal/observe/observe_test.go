@@ -62,16 +62,51 @@ func TestViolations(t *testing.T) {
 		if c.events[0].At != 0 {
 			c.events = append([]Event{wake(0, 99)}, c.events...)
 		}
-		got, _ := Violations(Trace{End: 100 * us, Events: c.events}, tasks)
+		got, _, _ := Violations(Trace{End: 100 * us, Events: c.events}, tasks)
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 		}
 	}
 }
 
+func TestUse(t *testing.T) {
+	const other = 6 // another background task
+	both := map[int]Task{batch: tasks[batch], other: {Background, "spin", cpuset.New(0)}, web: tasks[web], db: tasks[db]}
+	for _, c := range []struct {
+		name   string
+		events []Event
+		want   Use
+	}{
+		{"each has its time", []Event{turn(0, 0, idle, batch), turn(0, 1, idle, web), turn(40*us, 1, web, idle)},
+			Use{Higher: 40 * us, Background: 100 * us}},
+		{"an idle CPU beside a waiting task", []Event{turn(0, 0, idle, web), turn(0, 1, 99, idle), wake(10*us, batch), turn(30*us, 1, idle, batch)},
+			Use{Higher: 100 * us, Background: 70 * us, Stranded: 20 * us}},
+		{"a task idles one CPU at most", []Event{turn(0, 0, 99, idle), turn(0, 1, 99, idle), wake(10*us, batch), turn(30*us, 1, idle, batch)},
+			Use{Background: 70 * us, Stranded: 20 * us}},
+		{"not where it may not run", []Event{turn(0, 0, idle, web), turn(0, 1, 99, idle), wake(10*us, other)},
+			Use{Higher: 100 * us}},
+		{"higher tasks that wait strand nothing", []Event{turn(0, 0, 99, idle), turn(0, 1, idle, web), wake(10*us, db)},
+			Use{Higher: 100 * us}},
+		{"others are nobody", []Event{turn(0, 0, 99, 98), wake(10*us, batch)}, Use{}},
+	} {
+		if _, got, _ := Violations(Trace{End: 100 * us, Events: c.events}, both); got != c.want {
+			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
+		}
+	}
+}
+
+func TestShares(t *testing.T) {
+	if r := (Report{}); r.Harvest() != 1 || r.Overlap() != 0 {
+		t.Errorf("nothing happened: %v, %v", r.Harvest(), r.Overlap())
+	}
+	if r := (Report{HigherUS: 2000, BackgroundUS: 300, StrandedUS: 100, TotalUS: 4, ExcessUS: 1}); r.Harvest() != 0.75 || r.Overlap() != 0.002 || r.Excess() != 0.0005 {
+		t.Errorf("%v, %v", r.Harvest(), r.Overlap())
+	}
+}
+
 func TestUnknownTasksAreNamed(t *testing.T) {
 	events := []Event{turn(0, 0, idle, 5), wake(1, 3), turn(2, 0, 5, web)}
-	if _, unknown := Violations(Trace{End: 10, Events: events}, tasks); !slices.Equal(unknown, []int{3, 5}) {
+	if _, _, unknown := Violations(Trace{End: 10, Events: events}, tasks); !slices.Equal(unknown, []int{3, 5}) {
 		t.Error(unknown)
 	}
 }
@@ -86,8 +121,8 @@ func TestReport(t *testing.T) {
 		}
 		events = append(events, turn(at, 0, idle, batch), wake(at+us, web), preempt(at+us+length, 0, batch, web), turn(at+us+length, 0, web, idle))
 	}
-	r := Summarize(Trace{End: 10_000 * us, Events: events}, tasks)
-	if r.Violations != 100 || r.TotalUS != 149 || r.P50US != 1 || r.P99US != 1 || r.MaxUS != 50 || r.Seconds != 0.01 || r.Events != 400 {
+	r := Summarize(Trace{End: 10_000 * us, Events: events}, tasks, 10*us)
+	if r.Violations != 100 || r.TotalUS != 149 || r.ExcessUS != 40 || r.P50US != 1 || r.P99US != 1 || r.P999US != 50 || r.MaxUS != 50 || r.Seconds != 0.01 || r.Events != 400 {
 		t.Errorf("%+v", r)
 	}
 	if r.Histogram[1] != 99 || r.Histogram[6] != 1 {
@@ -109,7 +144,7 @@ func TestViolationsAgreeWithBruteForce(t *testing.T) {
 	for range 2000 {
 		trace, tasks := randomTrace(r)
 		want := bruteForce(trace, tasks)
-		got, _ := Violations(trace, tasks)
+		got, _, _ := Violations(trace, tasks)
 		slices.SortFunc(got, func(a, b Violation) int {
 			if a.CPU != b.CPU {
 				return a.CPU - b.CPU

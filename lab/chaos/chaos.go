@@ -273,7 +273,7 @@ func (x *chaos) observe() (err error) {
 	if err != nil {
 		return err
 	}
-	seen := observe.Summarize(trace, tasks.Found)
+	seen := observe.Summarize(trace, tasks.Found, 0)
 	x.report.Observed = append(x.report.Observed, seen)
 	if l := seen.Longest; l != nil && l.US > mostOverrun {
 		x.violation("CPU %d ran %s for %.1f ms while %s waited", l.CPU, l.Background, l.US/1e3, l.Waiting)

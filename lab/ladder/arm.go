@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -128,11 +129,12 @@ func (l *ladder) attachPeer(ctx context.Context, arm plan.Arm) (leave func() err
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	for deadline := time.Now().Add(mostAttach); ; {
-		now, err := readAttachment()
+		// Its name is there before it is enabled, and counted, for every task.
+		state, err := os.ReadFile(schedExt + "state")
 		if err != nil {
 			return nil, err
 		}
-		if now.ops == arm.Scheduler {
+		if strings.TrimSpace(string(state)) == "enabled" {
 			break
 		}
 		if time.Now().After(deadline) {

@@ -2,6 +2,7 @@ package ladder
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 
@@ -59,17 +60,20 @@ func (l *ladder) armCosts(ctx context.Context, name string, rounds int) (cost *p
 		}
 	}
 	after, err := readAttachment()
-	if err == nil && (after != before || before.ops != arm.Scheduler) {
-		err = fmt.Errorf("scheduler was %q at the start and %q at the end, not %q", before.ops, after.ops, arm.Scheduler)
+	if err != nil {
+		return nil, err
 	}
-	return cost, err
+	if reason := notThroughout(arm, before, after); reason != "" {
+		return nil, errors.New(reason)
+	}
+	return cost, nil
 }
 
 // operation is the guest time of a round, in ns.
 func (l *ladder) operation(ctx context.Context, name string, rounds int) (float64, error) {
 	if name == "preempt" {
-		figures, err := l.preemption(ctx, rounds)
-		return figures["p50_ns"], err
+		idle, busy, err := l.wakeUps(ctx, rounds)
+		return max(0, busy["p50_ns"]-idle["p50_ns"]), err
 	}
 	figures, err := l.runGenerator(ctx, "cost", name, rounds, l.CPUs)
 	return figures["ns"], err

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"runtime"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -36,7 +37,10 @@ type ladder struct {
 	service service
 	arm     plan.Arm // in force
 	rate    float64  // requests a second
-	emit    func(plan.Event) error
+
+	preemptingWake time.Duration // what a wake-up that interrupts a spinner takes, median
+
+	emit func(plan.Event) error
 }
 
 // Run warms the machine up, then runs each arm's steps, and emits an event for each window.
@@ -80,9 +84,10 @@ func (l *ladder) prepare(ctx context.Context) (*plan.Ready, error) {
 	if l.service, err = newService(l.Scenario); err != nil {
 		return nil, err
 	}
-	if ready.PreemptionMS, err = l.measurePreemption(ctx); err != nil {
+	if ready.PreemptionMS, ready.PreemptingWakeMS, err = l.measurePreemption(ctx); err != nil {
 		return nil, fmt.Errorf("measure a preemption: %w", err)
 	}
+	l.preemptingWake = time.Duration(ready.PreemptingWakeMS * 1e6)
 	if ready.SaturationRPS, err = l.service.calibrate(ctx, l); err != nil {
 		return nil, err
 	}

@@ -40,35 +40,31 @@ func SetPreemption(mode string) (is string, err error) {
 // preemptionWakes is how often a wake-up is timed: enough for a steady 99th percentile.
 const preemptionWakes = 1000
 
-// measurePreemption returns by how much a wake-up is slower, at p99, where it has to interrupt a
-// spinner than where the CPU idles, in ms, under the best stock setting.
-func (l *ladder) measurePreemption(ctx context.Context) (float64, error) {
+// measurePreemption returns, in ms and under the best stock setting, by how much a wake-up is slower at p99 where it
+// has to interrupt a spinner than where the CPU idles, and what one that interrupts takes, in the median.
+func (l *ladder) measurePreemption(ctx context.Context) (cost, median float64, err error) {
 	arm, _ := plan.FindArm("cpuidle")
 	_, leave, err := l.enterArm(ctx, arm)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	figures, err := l.preemption(ctx, preemptionWakes)
+	idle, busy, err := l.wakeUps(ctx, preemptionWakes)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	return figures["p99_ns"] / 1e6, leave()
+	return max(0, busy["p99_ns"]-idle["p99_ns"]) / 1e6, busy["p50_ns"] / 1e6, leave()
 }
 
-// preemption is by how much a critical thread's wake-up on CPU 0 is slower where it has to interrupt a spinner, in ns.
-func (l *ladder) preemption(ctx context.Context, wakes int) (map[string]float64, error) {
-	idle, err := l.runGenerator(ctx, "preempt", wakes, l.Seed, l.CPUs)
-	if err != nil {
-		return nil, err
+// wakeUps times wake-ups of a critical thread on CPU 0, while that CPU idles and while it runs a spinner.
+func (l *ladder) wakeUps(ctx context.Context, wakes int) (idle, busy map[string]float64, err error) {
+	if idle, err = l.runGenerator(ctx, "preempt", wakes, l.Seed, l.CPUs); err != nil {
+		return nil, nil, err
 	}
 	_, stop, err := l.startBackground(ctx, spinner, 1, 1)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer stop()
-	busy, err := l.runGenerator(ctx, "preempt", wakes, l.Seed, l.CPUs)
-	for name := range busy {
-		busy[name] = max(0, busy[name]-idle[name])
-	}
-	return busy, err
+	busy, err = l.runGenerator(ctx, "preempt", wakes, l.Seed, l.CPUs)
+	return idle, busy, err
 }

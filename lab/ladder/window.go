@@ -3,6 +3,7 @@ package ladder
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -28,8 +29,10 @@ func (l *ladder) runWindow(ctx context.Context, arm plan.Arm, background int) (*
 		return nil, err
 	}
 	// The same arrivals at every step of every arm: what differs is what runs beside them.
+	observed := l.observe(ctx)
 	figures, err := l.service.load(ctx, l, settle, l.Seconds, l.Seed*1000)
-	if err != nil {
+	seen, observeErr := observed()
+	if err := errors.Join(err, observeErr); err != nil {
 		return nil, err
 	}
 	after, err := readAttachment()
@@ -47,15 +50,14 @@ func (l *ladder) runWindow(ctx context.Context, arm plan.Arm, background int) (*
 		step.InvalidReason, err = policyReason(arm.BackgroundPolicy, workers)
 	}
 	step.Valid = step.InvalidReason == ""
-	return &plan.Window{Arm: arm.Name, Preempt: arm.Preempt, Step: *step}, err
+	return &plan.Window{Arm: arm.Name, Preempt: arm.Preempt, Step: *step, Observed: seen}, err
 }
 
 func invalidReason(arm plan.Arm, before, after attachment, step *bench.Step) string {
+	if reason := notThroughout(arm, before, after); reason != "" {
+		return reason
+	}
 	switch {
-	case before.ops != arm.Scheduler || after.ops != arm.Scheduler:
-		return fmt.Sprintf("scheduler was %q at the start and %q at the end, not %q", before.ops, after.ops, arm.Scheduler)
-	case before.seq != after.seq:
-		return fmt.Sprintf("the scheduler was attached again in the window (enable_seq %s, then %s)", before.seq, after.seq)
 	case step.Requests == 0:
 		return "no request was answered"
 	case step.Unanswered*100 > step.Requests:
@@ -64,17 +66,29 @@ func invalidReason(arm plan.Arm, before, after attachment, step *bench.Step) str
 	return ""
 }
 
+// notThroughout says why the arm's scheduler was not attached from before to after; "": it was.
+func notThroughout(arm plan.Arm, before, after attachment) string {
+	switch {
+	case before.ops != arm.Scheduler || after.ops != arm.Scheduler:
+		return fmt.Sprintf("scheduler was %q at the start and %q at the end, not %q", before.ops, after.ops, arm.Scheduler)
+	case before.seq != after.seq:
+		return fmt.Sprintf("the scheduler was attached again meanwhile (enable_seq %s, then %s)", before.seq, after.seq)
+	}
+	return ""
+}
+
 // attachment is what /sys/kernel/sched_ext says of the scheduler.
 type attachment struct{ ops, seq string }
 
+const schedExt = "/sys/kernel/sched_ext/"
+
 func readAttachment() (attachment, error) {
-	const dir = "/sys/kernel/sched_ext/"
-	seq, err := os.ReadFile(dir + "enable_seq")
+	seq, err := os.ReadFile(schedExt + "enable_seq")
 	if err != nil {
 		return attachment{}, err
 	}
 	a := attachment{seq: strings.TrimSpace(string(seq))}
-	ops, err := os.ReadFile(dir + "root/ops")
+	ops, err := os.ReadFile(schedExt + "root/ops")
 	if err != nil && !os.IsNotExist(err) { // without a scheduler there is no root
 		return attachment{}, err
 	}

@@ -2,7 +2,10 @@
 // Host and guest are built from the same commit, so neither side is versioned.
 package plan
 
-import "temper.dev/temper/internal/bench"
+import (
+	"temper.dev/temper/internal/bench"
+	"temper.dev/temper/internal/observe"
+)
 
 // Scenarios that the lab runs.
 const (
@@ -21,12 +24,13 @@ type Plan struct {
 	Arms     []string `json:"arms"`  // in the order to run, already shuffled by the seed
 	Steps    []int    `json:"steps"` // background workers, in the order to run
 	Seed     int64    `json:"seed"`
-	CPUs     int      `json:"cpus"`            // application CPUs: 0..CPUs-1; the load generator has CPU number CPUs
-	Seconds  float64  `json:"seconds"`         // guest seconds of a window
-	WarmUp   float64  `json:"warm_up_seconds"` // guest seconds of load before the first window, thrown away
-	Load     float64  `json:"load"`            // memcached, web: fraction of measured saturation (web: 1 is a closed loop); chain: 0 (its rate is fixed per CPU)
-	Bursty   bool     `json:"bursty"`          // the service idles 60 % of each 100 ms
-	Quantum  int      `json:"quantum_us"`      // time in which every virtual CPU has a turn
+	CPUs     int      `json:"cpus"`              // application CPUs: 0..CPUs-1; the load generator has CPU number CPUs
+	Seconds  float64  `json:"seconds"`           // guest seconds of a window
+	WarmUp   float64  `json:"warm_up_seconds"`   // guest seconds of load before the first window, thrown away
+	Load     float64  `json:"load"`              // memcached, web: fraction of measured saturation (web: 1 is a closed loop); chain: 0 (its rate is fixed per CPU)
+	Bursty   bool     `json:"bursty"`            // the service idles 60 % of each 100 ms
+	Quantum  int      `json:"quantum_us"`        // time in which every virtual CPU has a turn
+	Observe  bool     `json:"observe,omitempty"` // windows are watched from outside, which costs their latencies something
 }
 
 // Costs is a boot of the lab that counts what scheduling costs under each arm, on a machine that does nothing else.
@@ -70,6 +74,8 @@ type Ready struct {
 	RateRPS       float64 `json:"rate_rps"`       // requests a guest second that will be offered
 	PreemptionMS  float64 `json:"preemption_ms"`  // what interrupting a spinner adds to a wake-up's p99
 
+	PreemptingWakeMS float64 `json:"preempting_wake_ms"` // what a wake-up that interrupts a spinner takes, median
+
 	// Iterations a guest second of each application CPU, all of them busy and one at a time; lab only.
 	CPURates      []float64 `json:"cpu_rates,omitempty"`
 	CPURatesAlone []float64 `json:"cpu_rates_alone,omitempty"`
@@ -80,6 +86,8 @@ type Window struct {
 	Arm     string     `json:"arm"`
 	Preempt string     `json:"preempt"`
 	Step    bench.Step `json:"step"`
+
+	Observed *observe.Report `json:"observed,omitempty"` // if the plan asks for it
 }
 
 // Cost is what one arm's operations take.
