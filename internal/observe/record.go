@@ -7,13 +7,13 @@ import (
 	"temper.dev/temper/internal/host"
 )
 
-// bufferKB is a CPU's trace buffer: some 100,000 events.
-const bufferKB = 8192
+// BufferKB is a CPU's trace buffer: some 100,000 events.
+const BufferKB = 8192
 
 // Record traces for a time, and looks for tasks each second of it. Recording costs each context switch about a
 // microsecond.
 func Record(ctx context.Context, root host.Root, tasks *Tasks, length time.Duration) (trace Trace, err error) {
-	recorder, err := NewRecorder(root, bufferKB)
+	recorder, err := NewRecorder(root, BufferKB)
 	if err != nil {
 		return trace, err
 	}

@@ -243,7 +243,7 @@ func (x *chaos) observe() (err error) {
 		"/critical": observe.Higher, "/standard": observe.Higher, "/background": observe.Background,
 	})
 	tasks := &observe.Tasks{Root: root, RoleOf: roles, Found: map[int]observe.Task{}}
-	recorder, err := observe.NewRecorder(root, 8192)
+	recorder, err := observe.NewRecorder(root, observe.BufferKB)
 	if err != nil {
 		return err
 	}

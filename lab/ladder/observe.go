@@ -2,6 +2,7 @@ package ladder
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -23,6 +24,18 @@ func (l *ladder) observe(ctx context.Context) (wait func() (*observe.Report, err
 		done <- err
 	}()
 	return func() (*observe.Report, error) { return &report, <-done }
+}
+
+// observeCalibration has what is measured until forget is called cost what it costs in windows that are watched.
+func (l *ladder) observeCalibration() (forget func() error, err error) {
+	if !l.Observe {
+		return func() error { return nil }, nil
+	}
+	recorder, err := observe.NewRecorder("", observe.BufferKB)
+	if err != nil {
+		return nil, err
+	}
+	return func() error { return errors.Join(recorder.Stop(), recorder.Close()) }, recorder.Start()
 }
 
 // watch records the part of the window that counts.

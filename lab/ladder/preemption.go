@@ -2,6 +2,7 @@ package ladder
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"regexp"
@@ -48,8 +49,12 @@ func (l *ladder) measurePreemption(ctx context.Context) (cost, median float64, e
 	if err != nil {
 		return 0, 0, err
 	}
-	idle, busy, err := l.wakeUps(ctx, preemptionWakes)
+	forget, err := l.observeCalibration()
 	if err != nil {
+		return 0, 0, err
+	}
+	idle, busy, err := l.wakeUps(ctx, preemptionWakes)
+	if err := errors.Join(err, forget()); err != nil {
 		return 0, 0, err
 	}
 	return max(0, busy["p99_ns"]-idle["p99_ns"]) / 1e6, busy["p50_ns"] / 1e6, leave()
