@@ -5,6 +5,7 @@
 #
 # Can be interrupted and run again: what is recorded for the same plan, kernel, guest and scheduler is
 # skipped. SCALE shortens the windows (0.1: a tenth), to try the way, not to measure.
+# Costs are counted beside the schedulers of others: 'make peers' first.
 set -euo pipefail
 
 if [ $# -lt 1 ]; then
@@ -66,6 +67,20 @@ while read -r cost folder seeds window study; do
 	fi
 	left=$((left - cost))
 done < <(plans)
+
+# What is counted, or seen from outside, has one record a plan.
+record() { # FILE, then the arguments of 'temper lab'
+	[ ! -f "$out/$1" ] || return 0
+	echo "$1 · temper lab ${*:2}" >&2
+	mkdir -p "$(dirname "$out/$1")"
+	"$temper" lab "${@:2}" --json "$out/$1" </dev/null
+}
+record cost/2cpu.json cost --cpus 2 --arms eevdf,temper,simple,layered,lavd
+for cpus in 4 8 16; do
+	record "cost/${cpus}cpu.json" cost --cpus "$cpus" --arms eevdf,temper
+done
+record observed/chain-2cpu.json observe chain --steps 1,2,4,8 --seconds "$(scaled 2)" --warm-up 2
+record observed/memcached-2cpu-load50.json observe memcached --load 0.5 --steps 1,2,4,8 --seconds "$(scaled 1)" --warm-up 2
 
 aa=$(printf '%s,' "$out"/aa/*.json)
 # Renamed when complete, so that an interrupted report is not taken for one.

@@ -53,6 +53,12 @@ func generated(t *testing.T) map[string]string {
 		"docs/reference/configuration.md": docgen.Configuration(readFile(t, "packaging/temper.yaml")),
 		"README.md":                       readme,
 	}
+	if files["docs/reference/costs.md"], err = docgen.Costs(filepath.Join(repository, "records/cost")); err != nil {
+		t.Fatal(err)
+	}
+	if files["docs/reference/observed.md"], err = docgen.Observed(filepath.Join(repository, "records/observed")); err != nil {
+		t.Fatal(err)
+	}
 	if summary == nil {
 		return files
 	}

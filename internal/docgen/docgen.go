@@ -40,7 +40,7 @@ func writeCommands(b *strings.Builder, cmd *cobra.Command) {
 func fence(text string) string {
 	var b strings.Builder
 	b.WriteString("```text\n")
-	for line := range strings.Lines(strings.TrimSpace(text)) {
+	for line := range strings.Lines(strings.Trim(text, "\n")) {
 		b.WriteString(strings.TrimRight(line, " \n") + "\n")
 	}
 	return b.String() + "```\n"

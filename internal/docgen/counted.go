@@ -1,0 +1,52 @@
+package docgen
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"temper.dev/temper/lab/cost"
+	"temper.dev/temper/lab/observed"
+)
+
+// Costs is what the records of 'temper lab cost' in a folder say, as that command prints them.
+func Costs(dir string) (string, error) {
+	text, err := printed(dir, cost.Write)
+	return "# What scheduling costs\n" + notice + "Instructions, counted on the deterministic machine beside other schedulers in one boot (`temper lab cost`). " +
+		"Why so: [decision 15](../decisions/0015-counted-beside-others.md).\n" + text, err
+}
+
+// Observed is what the records of 'temper lab observe' in a folder say, as that command prints them.
+func Observed(dir string) (string, error) {
+	text, err := printed(dir, observed.Write)
+	return "# Seen from outside\n" + notice + "Whether background ran where critical work waited, and what it had of the rest, by the kernel's own events " +
+		"(`temper lab observe`). What the figures are held to: [decision 18](../decisions/0018-what-the-observer-is-held-to.md).\n" + text, err
+}
+
+// printed reads every record in a folder, in the order of their names, and prints each under its name.
+func printed[T any](dir string, write func(io.Writer, T) error) (string, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return "", err
+		}
+		var record T
+		if err := json.Unmarshal(text, &record); err != nil {
+			return "", fmt.Errorf("%s: %w", file, err)
+		}
+		var table strings.Builder
+		if err := write(&table, record); err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&b, "\n## %s\n%s", strings.TrimSuffix(filepath.Base(file), ".json"), fence(table.String()))
+	}
+	return b.String(), nil
+}
