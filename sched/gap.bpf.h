@@ -68,6 +68,7 @@ static void announce(struct task_state *t, bool pinned, s32 cpu)
 	else
 		__sync_fetch_and_add(&queued[tier], 1);
 	__sync_fetch_and_add(&arrivals[tier], 1);
+	COUNT_TIER(tier, enqueued);
 }
 
 /* The task has left its queue: it runs, or is no longer runnable, or is queued again. */
@@ -140,6 +141,7 @@ struct claim {
 	s32 cpu; /* -1: none */
 	u32 was; /* what it ran: a tier, or IDLE */
 	bool background; /* it is for a background task */
+	u64 now;
 };
 
 /* Are the siblings of this CPU idle? */
@@ -161,11 +163,11 @@ static __always_inline bool may_run_on(struct task_struct *p, s32 cpu)
 }
 
 /* Claim this CPU, if the task may run there; with `whole`, only if the whole core is idle. */
-static __always_inline bool claim_this(struct task_struct *p, u32 lower, bool whole, s32 cpu, u64 now, struct claim *claim)
+static __noinline bool claim_this(struct task_struct *p, u32 lower, bool whole, s32 cpu, struct claim *claim)
 {
-	if (!may_run_on(p, cpu) || (whole && !core_is_idle(cpu)))
+	if (!claim || !may_run_on(p, cpu) || (whole && !core_is_idle(cpu)))
 		return false;
-	if ((claim->background && !may_take_background(cpu)) || !claim_cpu(lower, cpu, now))
+	if ((claim->background && !may_take_background(cpu)) || !claim_cpu(lower, cpu, claim->now))
 		return false;
 	claim->cpu = cpu;
 	claim->was = lower;
@@ -175,25 +177,31 @@ static __always_inline bool claim_this(struct task_struct *p, u32 lower, bool wh
 /* Claim a CPU that runs `lower`: the near one if it does. False: there is none. */
 static __noinline bool claim_one(struct task_struct *p, u32 lower, bool whole, s32 near, struct claim *claim)
 {
-	u64 now = clock_ns();
-
-	if (!claim)
-		return false;
-	if (claim_this(p, lower, whole, near, now, claim))
+	if ((*open_word(lower, near) & bit_of(near)) && claim_this(p, lower, whole, near, claim))
 		return true;
 	for (u32 w = 0; w < MASK_WORDS && w * 64 < config.nr_cpus; w++) {
 		u64 word = *open_word(lower, w * 64);
 
+		if (!word)
+			continue;
 		bpf_repeat(64) {
-			if (!word)
-				break;
 			s32 cpu = w * 64 + __builtin_ctzll(word);
 
-			word &= word - 1;
-			if (claim_this(p, lower, whole, cpu, now, claim))
+			if (claim_this(p, lower, whole, cpu, claim))
 				return true;
+			word &= word - 1;
+			if (!word)
+				break;
 		}
 	}
+	return false;
+}
+
+static __always_inline bool any_open(u32 tier)
+{
+	for (u32 w = 0; w < MASK_WORDS && w * 64 < config.nr_cpus; w++)
+		if (*open_word(tier, w * 64))
+			return true;
 	return false;
 }
 
@@ -209,7 +217,7 @@ static __noinline void claim_lower(struct task_struct *p, u32 tier, u32 most, s3
 	if (config.smt && most == IDLE && claim_one(p, IDLE, true, near, claim))
 		return;
 	for (u32 lower = most; lower > TIER_CRITICAL && lower > tier; lower--)
-		if (claim_one(p, lower, false, near, claim))
+		if (any_open(lower) && claim_one(p, lower, false, near, claim))
 			return;
 }
 

@@ -39,7 +39,7 @@ static int handoff_failed(void *map, u32 *index, struct timer_slot *slot)
 {
 	u32 cpu = *index - TIMER_HANDOFF;
 	struct cpu_state *c = cpu_state(cpu);
-	struct claim claim = { .cpu = -1 };
+	struct claim claim = { .cpu = -1, .now = clock_ns() };
 	s32 pid = c->handoff_pid;
 	struct task_struct *p;
 	struct task_state *t;

@@ -155,14 +155,13 @@ struct sched_ext_ops {
 	void (*enqueue)(struct task_struct *p, u64 enq_flags);
 	void (*dispatch)(s32 cpu, struct task_struct *prev);
 	void (*tick)(struct task_struct *p);
-	void (*runnable)(struct task_struct *p, u64 enq_flags);
 	void (*running)(struct task_struct *p);
 	void (*stopping)(struct task_struct *p, bool runnable);
-	void (*quiescent)(struct task_struct *p, u64 deq_flags);
 	void (*set_weight)(struct task_struct *p, u32 weight);
 	void (*update_idle)(s32 cpu, bool idle);
 	s32 (*init_task)(struct task_struct *p, struct scx_init_task_args *args);
 	void (*enable)(struct task_struct *p);
+	void (*disable)(struct task_struct *p);
 	s32 (*cgroup_init)(struct cgroup *cgrp, struct scx_cgroup_init_args *args);
 	void (*cgroup_exit)(struct cgroup *cgrp);
 	void (*cgroup_move)(struct task_struct *p, struct cgroup *from, struct cgroup *to);
@@ -181,7 +180,6 @@ enum scx_dsq_id_flags { SCX_DSQ_LOCAL = 0x8000000000000002ULL };
 enum scx_dsq_iter_flags { SCX_DSQ_ITER_REV = 1 << 16 };
 enum scx_kick_flags { SCX_KICK_IDLE = 1, SCX_KICK_PREEMPT = 2 };
 enum scx_enq_flags { SCX_ENQ_PREEMPT = 1ULL << 32 };
-enum scx_deq_flags { SCX_DEQ_SLEEP = 1 };
 enum scx_ent_flags { SCX_TASK_QUEUED = 1 };
 enum scx_wake_flags { SCX_WAKE_SYNC = 16 };
 enum scx_ops_flags { SCX_OPS_ENQ_LAST = 1 << 1, SCX_OPS_ENQ_EXITING = 1 << 2, SCX_OPS_ENQ_MIGRATION_DISABLED = 1 << 4 };
@@ -196,7 +194,6 @@ enum scx_ops_flags { SCX_OPS_ENQ_LAST = 1 << 1, SCX_OPS_ENQ_EXITING = 1 << 2, SC
 #define KICK_IDLE KERNEL_VALUE(scx_kick_flags, SCX_KICK_IDLE)
 #define KICK_PREEMPT KERNEL_VALUE(scx_kick_flags, SCX_KICK_PREEMPT)
 #define ENQ_PREEMPT KERNEL_VALUE(scx_enq_flags, SCX_ENQ_PREEMPT)
-#define DEQ_SLEEP KERNEL_VALUE(scx_deq_flags, SCX_DEQ_SLEEP)
 #define WAKE_SYNC KERNEL_VALUE(scx_wake_flags, SCX_WAKE_SYNC)
 #define TASK_QUEUED KERNEL_VALUE(scx_ent_flags, SCX_TASK_QUEUED)
 

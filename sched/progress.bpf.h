@@ -69,12 +69,13 @@ static u32 home_tier(struct task_struct *p, struct task_state *t)
 	return tier;
 }
 
-static u32 tier_of(struct task_struct *p, struct task_state *t, u64 now)
+/* The tier that it is in just now. */
+static u32 tier_of(struct task_struct *p, struct task_state *t, u32 home, u64 now)
 {
+	u32 tier = home;
+
 	if (duty(p))
 		return TIER_SYSTEM;
-	u32 tier = home_tier(p, t);
-
 	if (owes(p, t) && t->lent_tier < tier)
 		tier = t->lent_tier;
 	if (tier == TIER_SYSTEM)

@@ -17,8 +17,9 @@
  * locked together.
  *
  * Limits: what a task is due changes while it runs, and is applied as it stands when
- * the task is charged. One that slept keeps at most one slice of credit. Critical work that is over
- * its reservation (budget.bpf.h) queues with standard; the weights of both then count as those of one tier.
+ * the task is charged, which for interrupted background is when it goes on. One that slept keeps at
+ * most one slice of credit. Critical work that is over its reservation (budget.bpf.h) queues with standard; the
+ * weights of both then count as those of one tier.
  */
 #ifndef TEMPER_SHARE_BPF_H
 #define TEMPER_SHARE_BPF_H
@@ -41,18 +42,20 @@ static __always_inline void atomic_add(u64 *to, s64 amount)
 	__sync_fetch_and_add(to, amount);
 }
 
-/* Count `weight` in or out of the sums, from the task's cgroup up to the first that was active already. */
-static __noinline void change_active(u32 index, u32 tier, s32 by, u64 weight)
+/*
+ * Count `weight` in or out of the sums, from the task's cgroup up to the first that was active already. Global, so that
+ * the verifier follows the loop once; an iterator, which it would follow sooner, costs more than a level does.
+ */
+__noinline bool change_active(u32 index, u32 tier, s32 by, u32 weight)
 {
 	struct cgroup_slot *s = slot_at(index);
-	s64 delta = by > 0 ? weight : -weight;
-	int level;
+	s64 delta = by > 0 ? weight : -(s64)weight;
 
-	bpf_for(level, 0, MAX_DEPTH) {
+	for (int level = 0; level < MAX_DEPTH; level++) {
 		bool turned;
 
 		if (!s || tier >= NR_SUMS)
-			return;
+			break;
 		atomic_add(&s->sum[tier], delta);
 		bpf_spin_lock(&s->lock);
 		s->nr[tier] += by;
@@ -62,9 +65,10 @@ static __noinline void change_active(u32 index, u32 tier, s32 by, u64 weight)
 		delta = by > 0 ? s->charged[tier] : -(s64)s->charged[tier];
 		bpf_spin_unlock(&s->lock);
 		if (!turned || s->parent == NO_SLOT)
-			return;
+			break;
 		s = slot_at(s->parent);
 	}
+	return true;
 }
 
 /* Critical and standard are counted together as well where they may have to share: as SERVICES. */
@@ -87,14 +91,6 @@ static void activate(struct task_state *t, u32 tier, u32 weight)
 	t->active_tier = tier;
 	t->active_weight = weight;
 	count_active(t, 1);
-}
-
-static void deactivate(struct task_state *t)
-{
-	if (!t->active)
-		return;
-	t->active = false;
-	count_active(t, -1);
 }
 
 static void set_cgroup_weight(struct cgroup *cgrp, u32 weight)
@@ -125,15 +121,13 @@ static __always_inline bool shares_with_services(struct task_state *t)
 	return critical_is_over() && t->tier == TIER_STANDARD && (t->active_tier == TIER_CRITICAL || t->active_tier == TIER_STANDARD);
 }
 
-/* The share of its tier, or of those with which it has to share, of WHOLE, that an active task is due now; at least 1. */
-static __noinline u64 share_of(struct task_state *t)
+/* The share of the sum `tier`, of WHOLE, that an active task of this weight in cgroup `index` is due now; at least 1. */
+__noinline u64 share_of(u32 index, u32 tier, u32 task_weight)
 {
-	struct cgroup_slot *s = slot_at(t->cgroup);
-	u64 share = WHOLE, weight = t->active_weight;
-	u32 tier = shares_with_services(t) ? SERVICES : t->active_tier;
-	int level;
+	struct cgroup_slot *s = slot_at(index);
+	u64 share = WHOLE, weight = task_weight;
 
-	bpf_for(level, 0, MAX_DEPTH) {
+	for (int level = 0; level < MAX_DEPTH; level++) {
 		if (!s || tier >= NR_SUMS)
 			break;
 		u64 sum = s->sum[tier];
@@ -152,15 +146,30 @@ static __noinline u64 share_of(struct task_state *t)
 static void charge(struct task_struct *p, struct task_state *t)
 {
 	u64 used = p->se.sum_exec_runtime - t->charged_exec;
-	struct temper_stats *s = get_stats();
 	u32 home = t->active_tier;
 
-	if (!used || !s || home >= NR_TIERS)
+	if (!used || home >= NR_TIERS)
+		return;
+	struct temper_stats *s = get_stats();
+
+	if (!s)
 		return;
 	t->charged_exec += used;
 	s->tier[home].run_ns += used;
-	set_vtime(p, p->scx.dsq_vtime + used * WHOLE / share_of(t));
+	u32 sum = shares_with_services(t) ? SERVICES : home;
+
+	set_vtime(p, p->scx.dsq_vtime + used * WHOLE / share_of(t->cgroup, sum, t->active_weight));
 	charge_budget(p, home, t->tier, used);
+}
+
+/* What it has used is charged where it was counted. */
+static void deactivate(struct task_struct *p, struct task_state *t)
+{
+	if (!t->active)
+		return;
+	charge(p, t);
+	t->active = false;
+	count_active(t, -1);
 }
 
 /* Where in its tier's queue a task stands: its own virtual time in that tier, with no more than a slice of credit. */

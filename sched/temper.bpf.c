@@ -49,26 +49,41 @@ void BPF_PROG(temper_enable, struct task_struct *p)
 		t->charged_exec = p->se.sum_exec_runtime;
 }
 
-SEC("struct_ops/runnable")
-void BPF_PROG(temper_runnable, struct task_struct *p, u64 enq_flags)
+/*
+ * Which tier is the task in now? It is counted where it belongs, from the moment that it becomes runnable: the kernel
+ * has an event for that (ops.runnable), which would cost more than all that is done here.
+ */
+static __noinline u32 enter_tier(struct task_struct *p, struct task_state *t, u64 now)
 {
-	struct task_state *t = task_state(p);
+	u32 home = home_tier(p, t);
 
-	if (!t)
-		return;
-	t->runnable_at = clock_ns();
-	end_wait(p, t, t->runnable_at);
-	t->tier = tier_of(p, t, t->runnable_at);
-	activate(t, home_tier(p, t), p->scx.weight);
-	if (config.loan == LOAN_IDLE && critical_active)
-		tell_fence(true, t->runnable_at);
+	if (!t->active) {
+		t->runnable_at = now;
+		end_wait(p, t, now);
+		activate(t, home, p->scx.weight);
+		if (config.loan == LOAN_IDLE && critical_active)
+			tell_fence(true, now);
+	} else if (t->active_tier != home) {
+		/* The tier map was changed, which tells nobody. */
+		deactivate(p, t);
+		activate(t, home, p->scx.weight);
+	}
+	return t->tier = tier_of(p, t, home, now);
+}
+
+/* It is runnable no longer, or no longer ours. */
+static void leave_tier(struct task_struct *p, struct task_state *t)
+{
+	deactivate(p, t);
+	if (config.loan == LOAN_IDLE && !critical_active)
+		tell_fence(false, 0);
 }
 
 SEC("struct_ops/select_cpu")
 s32 BPF_PROG(temper_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
 	struct task_state *t = task_state(p);
-	struct claim claim = { .cpu = -1 };
+	struct claim claim = { .cpu = -1, .now = clock_ns() };
 
 	if (!t)
 		return prev_cpu;
@@ -77,7 +92,7 @@ s32 BPF_PROG(temper_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_fl
 	t->sync_wake = (wake_flags & WAKE_SYNC) && bpf_cpumask_test_cpu(t->woken_on, p->cpus_ptr);
 	if (t->sync_wake)
 		return prev_cpu;
-	u32 tier = t->tier = tier_of(p, t, clock_ns());
+	u32 tier = enter_tier(p, t, claim.now);
 
 	claim.background = tier == TIER_BACKGROUND;
 	claim_lower(p, tier, IDLE, prev_cpu, &claim);
@@ -90,33 +105,43 @@ s32 BPF_PROG(temper_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_fl
 	return claim.cpu;
 }
 
-/* Queue a task that one CPU alone can run, and see to it that this CPU looks. */
-static void enqueue_pinned(struct task_struct *p, struct task_state *t, u64 enq_flags)
+/* Claim the one CPU that can run a task: what did it run, or was it IDLE? Beyond that: it is not to be had. */
+static __noinline u32 claim_only(u32 tier, s32 cpu, u64 now)
 {
-	s32 cpu = scx_bpf_task_cpu(p);
-	u64 now = clock_ns();
+	if (tier == TIER_BACKGROUND && !may_take_background(cpu))
+		return IDLE + 1;
+	for (u32 lower = IDLE; lower > TIER_CRITICAL && lower > tier; lower--)
+		if (claim_cpu(lower, cpu, now))
+			return lower;
+	return IDLE + 1;
+}
+
+/* Put a task on the CPU that alone can run it or, where that is taken, into its queue. */
+static void enqueue_pinned(struct task_struct *p, struct task_state *t, u64 now, u64 enq_flags)
+{
+	struct claim claim = { .cpu = scx_bpf_task_cpu(p) };
 	u32 tier = t->tier;
 
 	if (tier >= NR_TIERS)
 		return;
-	announce(t, true, cpu);
-	dsq_insert_vtime(p, pinned_queue(cpu, tier), slice_ns[tier], queue_position(p, t), enq_flags);
-	for (u32 lower = IDLE; lower > TIER_CRITICAL; lower--) {
-		struct claim claim = { .cpu = cpu, .was = lower };
-
-		if (lower <= tier)
-			return;
-		if (claim_cpu(lower, cpu, now)) {
-			kick_claimed(&claim);
-			return;
-		}
+	claim.was = claim_only(tier, claim.cpu, now);
+	if (claim.was <= IDLE) {
+		if (claim.was == IDLE)
+			COUNT_TIER(tier, placed_idle);
+		dsq_insert(p, DSQ_LOCAL, slice_ns[tier], enq_flags | ENQ_PREEMPT);
+		return;
 	}
+	announce(t, true, claim.cpu);
+	dsq_insert_vtime(p, pinned_queue(claim.cpu, tier), slice_ns[tier], queue_position(p, t), enq_flags);
+	claim.was = claim_only(tier, claim.cpu, now);
+	if (claim.was <= IDLE)
+		kick_claimed(&claim);
 }
 
-static void enqueue_shared(struct task_struct *p, struct task_state *t, u64 enq_flags)
+static void enqueue_shared(struct task_struct *p, struct task_state *t, u64 now, u64 enq_flags)
 {
 	s32 near = scx_bpf_task_cpu(p);
-	struct claim claim = { .cpu = -1 };
+	struct claim claim = { .cpu = -1, .now = now };
 	u32 tier = t->tier;
 
 	if (tier >= NR_TIERS)
@@ -133,17 +158,6 @@ static void enqueue_shared(struct task_struct *p, struct task_state *t, u64 enq_
 		kick_claimed(&claim);
 }
 
-/* Is the task still counted in the tier that it belongs to? A change of the tier map tells nobody. */
-static void count_where_due(struct task_struct *p, struct task_state *t)
-{
-	u32 home = home_tier(p, t);
-
-	if (!t->active || duty(p) || t->active_tier == home)
-		return;
-	deactivate(t);
-	activate(t, home, p->scx.weight);
-}
-
 SEC("struct_ops/enqueue")
 void BPF_PROG(temper_enqueue, struct task_struct *p, u64 enq_flags)
 {
@@ -155,18 +169,15 @@ void BPF_PROG(temper_enqueue, struct task_struct *p, u64 enq_flags)
 		return;
 	}
 	withdraw(t);
-	u32 tier = t->tier = tier_of(p, t, now);
-
-	count_where_due(p, t);
-	COUNT_TIER(tier, enqueued);
+	enter_tier(p, t, now);
 	if (serves_one_cpu(p)) {
 		dsq_insert(p, DSQ_LOCAL, slice_ns[TIER_SYSTEM], enq_flags | ENQ_PREEMPT);
 		return;
 	}
 	if (p->nr_cpus_allowed == 1 || may_not_migrate(p))
-		enqueue_pinned(p, t, enq_flags);
+		enqueue_pinned(p, t, now, enq_flags);
 	else
-		enqueue_shared(p, t, enq_flags);
+		enqueue_shared(p, t, now, enq_flags);
 }
 
 /* Virtual time of the first task in a queue; false where it is empty. */
@@ -248,15 +259,15 @@ static void keep(struct task_struct *p, u32 tier, s32 cpu, u64 now)
 		recheck(tier, cpu);
 }
 
-/* A task changes its tier while it runs: as one that has its vtime in no tier yet. */
-static void change_tier(struct task_struct *p, struct task_state *t, u32 tier, s32 cpu, u64 now)
+/* Has a task changed its tier while it ran? Then it is one that has its vtime in no tier yet. */
+static void change_tier(struct task_struct *p, struct task_state *t, s32 cpu, u64 now)
 {
-	count_where_due(p, t);
-	if (t->tier == tier)
+	u32 before = t->tier, tier = enter_tier(p, t, now);
+
+	if (tier == before)
 		return;
-	if (t->tier > TIER_CRITICAL)
-		shut_cpu(t->tier, cpu);
-	t->tier = tier;
+	if (before > TIER_CRITICAL)
+		shut_cpu(before, cpu);
 	cpu_state(cpu)->running = tier + 1;
 	if (config.smt_exclusive)
 		tell_siblings(cpu, tier + 1, now);
@@ -292,7 +303,7 @@ void BPF_PROG(temper_dispatch, s32 cpu, struct task_struct *prev)
 			limit_parole(cpu, LEAST_TURN);
 			return;
 		}
-		change_tier(prev, t, tier_of(prev, t, now), cpu, now);
+		change_tier(prev, t, cpu, now);
 		/* Where it may not stay, the kernel fetches it. */
 		if (bpf_cpumask_test_cpu(cpu, prev->cpus_ptr))
 			prev_tier = t->tier;
@@ -316,7 +327,7 @@ void BPF_PROG(temper_dispatch, s32 cpu, struct task_struct *prev)
 				keep(prev, tier, cpu, now);
 			return;
 		}
-		if (take(tier, cpu))
+		if ((queued[tier] || c->pinned[tier]) && take(tier, cpu))
 			return;
 	}
 	/* It stays idle. One that becomes so says it in update_idle(): a real-time task may take it first. */
@@ -355,13 +366,16 @@ void BPF_PROG(temper_running, struct task_struct *p)
 	if (t->queued == QUEUED_SHARED)
 		end_transit(c);
 	withdraw(t);
+	/* It has been in no queue: the kernel put it back where it ran, after a change of its policy, say. */
+	if (!t->active)
+		enter_tier(p, t, now);
 	u32 tier = t->tier;
 
 	if (tier >= NR_TIERS)
 		return;
 	count_wait(tier, now - t->runnable_at);
 	end_handoff(p, t, cpu, now);
-	t->charged_exec = p->se.sum_exec_runtime;
+	charge(p, t);
 	if (t->vtime_tier == tier && (s64)(p->scx.dsq_vtime - tier_clock[tier]) > 0)
 		tier_clock[tier] = p->scx.dsq_vtime;
 	c->running = tier + 1;
@@ -404,14 +418,19 @@ void BPF_PROG(temper_stopping, struct task_struct *p, bool runnable)
 
 	if (!t)
 		return;
-	charge(p, t);
+	/* Whoever interrupts background waits for this CPU now: background is charged when it goes on. */
+	if (t->tier != TIER_BACKGROUND)
+		charge(p, t);
 	end_claim(c, t->tier, now);
 	if (t->tier > TIER_CRITICAL)
 		shut_cpu(t->tier, cpu);
 	c->running = 0;
 	c->parole = false;
-	if (!runnable)
+	if (!runnable) {
+		leave_tier(p, t);
+		lend(p, t, cpu);
 		return;
+	}
 	t->runnable_at = now;
 	/*
 	 * With time left the kernel would put it at the head of this CPU's local queue,
@@ -420,22 +439,19 @@ void BPF_PROG(temper_stopping, struct task_struct *p, bool runnable)
 	set_slice(p, 0);
 }
 
-SEC("struct_ops/quiescent")
-void BPF_PROG(temper_quiescent, struct task_struct *p, u64 deq_flags)
+/* It goes to a scheduling class above, out of a queue perhaps. */
+SEC("struct_ops/disable")
+void BPF_PROG(temper_disable, struct task_struct *p)
 {
 	struct task_state *t = task_state(p);
 
 	if (!t)
 		return;
 	withdraw(t);
-	deactivate(t);
-	if (config.loan == LOAN_IDLE && !critical_active)
-		tell_fence(false, 0);
-	if (deq_flags & DEQ_SLEEP)
-		lend(p, t, scx_bpf_task_cpu(p));
+	leave_tier(p, t);
 }
 
-/* The current task is about to sleep for a lock of the kernel: temper_quiescent() follows. */
+/* The current task is about to sleep for a lock of the kernel: temper_stopping() follows. */
 SEC("tp_btf/contention_begin")
 int BPF_PROG(temper_contention_begin, void *lock, u32 flags)
 {
@@ -476,7 +492,7 @@ void BPF_PROG(temper_set_weight, struct task_struct *p, u32 weight)
 
 	if (!t || !t->active || t->active_weight == weight)
 		return;
-	deactivate(t);
+	deactivate(p, t);
 	activate(t, t->active_tier, weight);
 }
 
@@ -499,7 +515,7 @@ void BPF_PROG(temper_cgroup_move, struct task_struct *p, struct cgroup *from, st
 
 	if (!t)
 		return;
-	deactivate(t);
+	deactivate(p, t);
 	t->cgroup = slot_of(to);
 }
 
@@ -567,7 +583,7 @@ SEC(".struct_ops.link")
 struct sched_ext_ops temper_ops = {
 	.init_task = (void *)temper_init_task,
 	.enable = (void *)temper_enable,
-	.runnable = (void *)temper_runnable,
+	.disable = (void *)temper_disable,
 	.select_cpu = (void *)temper_select_cpu,
 	.enqueue = (void *)temper_enqueue,
 	.dispatch = (void *)temper_dispatch,
@@ -575,7 +591,6 @@ struct sched_ext_ops temper_ops = {
 	.update_idle = (void *)temper_update_idle,
 	.tick = (void *)temper_tick,
 	.stopping = (void *)temper_stopping,
-	.quiescent = (void *)temper_quiescent,
 	.set_weight = (void *)temper_set_weight,
 	.cgroup_init = (void *)temper_cgroup_init,
 	.cgroup_exit = (void *)temper_cgroup_exit,
