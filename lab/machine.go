@@ -76,14 +76,15 @@ func deterministicArgs(s speed, kernel string) []string {
 }
 
 // fastArgs start a machine with one host thread a CPU: quick, for tests of function, never of speed.
-// On a busy host the kernel may count too few timer interrupts at boot, and panic: no_timer_check. By
-// unknown_nmi_panic askWhereItIs gets an answer.
+// On a busy host the kernel may count too few timer interrupts at boot, and panic: no_timer_check. It may also find the
+// counter of cycles wrong, and make its clock of timer interrupts instead: once all CPUs idle, that one stands still, and
+// the guest with it: tsc=reliable. By unknown_nmi_panic askWhereItIs gets an answer.
 func fastArgs(smp, kernel string) []string {
 	return append([]string{
 		"-accel", "tcg,thread=multi",
 		"-smp", smp,
 		"-monitor", "unix:" + monitorFile + ",server=on,wait=off",
-		"-append", commandLine("no_timer_check", "unknown_nmi_panic"),
+		"-append", commandLine("no_timer_check", "tsc=reliable", "unknown_nmi_panic"),
 	}, commonArgs("hpet=off", kernel)...)
 }
 
