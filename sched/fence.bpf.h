@@ -14,7 +14,8 @@
  *   reclaim: what runs here, or who is active | read and clear open[background] of the others, kick them
  *   recheck: open[background] |= this CPU     | read what the others run, or who is active
  *
- * Placement: a CPU whose whole core is idle comes before one whose sibling works.
+ * Placement: a CPU whose whole core is idle comes before one whose sibling works; among equals, the one where the
+ * task last ran comes first, and then those that share its last-level cache.
  *
  * Limits: parole (progress.bpf.h) asks nobody. Critical work that shares a core is not moved when another core
  * becomes idle; it is placed anew when it wakes up.
@@ -33,6 +34,12 @@ static u32 critical_active; /* tasks of critical that are runnable; atomic; coun
 static __always_inline s32 sibling_of(s32 cpu)
 {
 	return topology.next_sibling[(u32)cpu % MAX_CPUS];
+}
+
+/* Those of 64 CPUs, from w * 64 on, that share this one's last-level cache. */
+static __always_inline u64 sharers_word(s32 cpu, u32 w)
+{
+	return topology.llc[(u32)cpu % MAX_CPUS][w % MASK_WORDS];
 }
 
 static __always_inline u64 fence_word(u32 word)

@@ -141,6 +141,7 @@ struct claim {
 	s32 cpu; /* -1: none */
 	u32 was; /* what it ran: a tier, or IDLE */
 	bool background; /* it is for a background task */
+	bool whole; /* it has to be a whole core */
 	u64 now;
 };
 
@@ -162,10 +163,10 @@ static __always_inline bool may_run_on(struct task_struct *p, s32 cpu)
 	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
 }
 
-/* Claim this CPU, if the task may run there; with `whole`, only if the whole core is idle. */
-static __noinline bool claim_this(struct task_struct *p, u32 lower, bool whole, s32 cpu, struct claim *claim)
+/* Claim this CPU, if the task may run there; with claim->whole, only if the whole core is idle. */
+static __noinline bool claim_this(struct task_struct *p, u32 lower, s32 cpu, struct claim *claim)
 {
-	if (!claim || !may_run_on(p, cpu) || (whole && !core_is_idle(cpu)))
+	if (!claim || !may_run_on(p, cpu) || (claim->whole && !core_is_idle(cpu)))
 		return false;
 	if ((claim->background && !may_take_background(cpu)) || !claim_cpu(lower, cpu, claim->now))
 		return false;
@@ -174,20 +175,18 @@ static __noinline bool claim_this(struct task_struct *p, u32 lower, bool whole, 
 	return true;
 }
 
-/* Claim a CPU that runs `lower`: the near one if it does. False: there is none. */
-static __noinline bool claim_one(struct task_struct *p, u32 lower, bool whole, s32 near, struct claim *claim)
+/* Claim one of the CPUs that run `lower`; with `sharers`, only of those that share the near one's cache. */
+static __noinline bool claim_any(struct task_struct *p, u32 lower, bool sharers, s32 near, struct claim *claim)
 {
-	if ((*open_word(lower, near) & bit_of(near)) && claim_this(p, lower, whole, near, claim))
-		return true;
 	for (u32 w = 0; w < MASK_WORDS && w * 64 < config.nr_cpus; w++) {
-		u64 word = *open_word(lower, w * 64);
+		u64 word = *open_word(lower, w * 64) & (sharers ? sharers_word(near, w) : ~0ULL);
 
 		if (!word)
 			continue;
 		bpf_repeat(64) {
 			s32 cpu = w * 64 + __builtin_ctzll(word);
 
-			if (claim_this(p, lower, whole, cpu, claim))
+			if (claim_this(p, lower, cpu, claim))
 				return true;
 			word &= word - 1;
 			if (!word)
@@ -205,6 +204,16 @@ static __always_inline bool any_open(u32 tier)
 	return false;
 }
 
+/* Claim a CPU that runs `lower`: the near one if it does, else one near to that. False: there is none. */
+static __noinline bool claim_one(struct task_struct *p, u32 lower, s32 near, struct claim *claim)
+{
+	if (!any_open(lower))
+		return false;
+	if ((*open_word(lower, near) & bit_of(near)) && claim_this(p, lower, near, claim))
+		return true;
+	return (config.llcs > 1 && claim_any(p, lower, true, near, claim)) || claim_any(p, lower, false, near, claim);
+}
+
 /*
  * Entry, second half: claim the CPU that runs the lowest tier (IDLE is the lowest), from
  * `most` up to what is just below `tier`, of those that the task may run on.
@@ -214,10 +223,12 @@ static __noinline void claim_lower(struct task_struct *p, u32 tier, u32 most, s3
 	if (!claim)
 		return;
 	claim->cpu = -1;
-	if (config.smt && most == IDLE && claim_one(p, IDLE, true, near, claim))
+	claim->whole = config.smt;
+	if (claim->whole && most == IDLE && claim_one(p, IDLE, near, claim))
 		return;
+	claim->whole = false;
 	for (u32 lower = most; lower > TIER_CRITICAL && lower > tier; lower--)
-		if (any_open(lower) && claim_one(p, lower, false, near, claim))
+		if (claim_one(p, lower, near, claim))
 			return;
 }
 

@@ -70,6 +70,7 @@ struct temper_config {
 	unsigned int reservation_mcpu; /* thousandths of a CPU; 0: critical comes first however much it uses */
 	unsigned int loan;	/* enum temper_loan, of the fence */
 	unsigned int smt;	/* some core has more than one thread */
+	unsigned int llcs;	/* last-level caches: several CPUs may share one */
 	unsigned int smt_exclusive; /* no background beside a sibling that runs critical work */
 	unsigned long long heartbeat_timeout_ns; /* 0: an orphan stays */
 };
@@ -77,6 +78,7 @@ struct temper_config {
 /* Section ".rodata.topology": set by the loader before the programs are loaded. */
 struct temper_topology {
 	unsigned short next_sibling[TEMPER_MAX_CPUS]; /* a ring through the threads of each core */
+	unsigned long long llc[TEMPER_MAX_CPUS][TEMPER_MAX_CPUS / 64]; /* of each CPU: those that share its last-level cache */
 	unsigned long long fence[TEMPER_MAX_CPUS / 64];
 };
 
@@ -91,7 +93,7 @@ struct temper_info {
 	unsigned int reservation_mcpu;
 	unsigned int loan;
 	unsigned int smt_exclusive;
-	unsigned int pad;
+	unsigned int llcs;		   /* last-level caches that placement knows of */
 	unsigned long long fence[TEMPER_MAX_CPUS / 64];
 	unsigned char bpf_sha256[32];	   /* of the BPF object as embedded in the loader */
 };

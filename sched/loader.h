@@ -49,7 +49,7 @@ bool kernel_names_value(const char *type, const char *value);
 enum temper_status check_limits(bool *ignored);
 
 bool parse_cpus(const char *text, unsigned long long *words);
-enum temper_status read_topology(struct temper_topology *topology, unsigned nr_cpus, bool *smt);
+enum temper_status read_topology(struct temper_topology *topology, unsigned nr_cpus, bool *smt, unsigned *llcs);
 
 /* Below options.pin_dir. Without one, nothing is pinned, and that is no failure. */
 int open_pinned(const char *name); /* a map's descriptor; negative: errno says why */
@@ -64,6 +64,7 @@ struct scheduler {
 	struct bpf_link *waits[2]; /* of the programs that hear of tasks that wait for locks */
 	struct temper_control *control; /* shared with the scheduler */
 	int exit_fd;
+	unsigned llcs; /* last-level caches of the machine */
 };
 
 /*

@@ -180,6 +180,7 @@ static enum temper_status describe(struct scheduler *s, bool limits_ignored)
 		.reservation_mcpu = options.reservation_mcpu,
 		.loan = options.loan,
 		.smt_exclusive = options.smt_exclusive,
+		.llcs = s->llcs,
 		.limits_ignored = limits_ignored,
 		.loader_pid = getpid(),
 	};
@@ -244,7 +245,7 @@ static enum temper_status configure(struct scheduler *s)
 	if (libbpf_num_possible_cpus() > TEMPER_MAX_CPUS)
 		return fail(TEMPER_LOAD_FAILED, "the kernel may have %d CPUs, and at most %d are supported; boot with nr_cpus=%d",
 			    libbpf_num_possible_cpus(), TEMPER_MAX_CPUS, TEMPER_MAX_CPUS);
-	status = read_topology(topology, libbpf_num_possible_cpus(), &smt);
+	status = read_topology(topology, libbpf_num_possible_cpus(), &smt, &s->llcs);
 	if (status)
 		return status;
 	*config = (struct temper_config){
@@ -254,6 +255,7 @@ static enum temper_status configure(struct scheduler *s)
 		.reservation_mcpu = options.reservation_mcpu,
 		.loan = options.loan,
 		.smt = smt,
+		.llcs = s->llcs,
 		.smt_exclusive = smt && options.smt_exclusive,
 		/* Without a pin it cannot be orphaned. */
 		.heartbeat_timeout_ns = options.pin_dir ? options.heartbeat_timeout_s * 1000000000ull : 0,

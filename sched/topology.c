@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Which CPUs are threads of one core, and which are set aside. */
+/* Which CPUs are threads of one core, which share a cache, and which are set aside. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,26 +33,66 @@ bool parse_cpus(const char *text, unsigned long long *words)
 	return *text == '\0' || *text == '\n';
 }
 
-/* The threads of a CPU's core. One that is offline has no file, and is alone. */
-static enum temper_status siblings_of(unsigned cpu, unsigned long long *words)
+/* Reads one of a CPU's files in /sys, a list of CPUs. False if there is none, or it is no list. */
+static bool read_cpus(unsigned cpu, const char *name, unsigned long long *words)
 {
 	char path[128], text[1024];
 	FILE *file;
+	bool is_list;
 
-	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/topology/thread_siblings_list", cpu);
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/%s", cpu, name);
 	file = fopen(path, "r");
-	if (!file && errno == ENOENT) {
-		memset(words, 0, TEMPER_MAX_CPUS / 8);
-		words[WORD(cpu)] = BIT(cpu);
-		return TEMPER_OK;
-	}
-	if (!file || !fgets(text, sizeof(text), file) || !parse_cpus(text, words)) {
-		if (file)
-			fclose(file);
-		return fail(TEMPER_FAILED, "cannot read %s, and so not tell which CPUs share a core", path);
-	}
+	if (!file)
+		return false;
+	is_list = fgets(text, sizeof(text), file) && parse_cpus(text, words);
 	fclose(file);
+	if (!is_list)
+		errno = EINVAL;
+	return is_list;
+}
+
+static void alone(unsigned cpu, unsigned long long *words)
+{
+	memset(words, 0, TEMPER_MAX_CPUS / 8);
+	words[WORD(cpu)] = BIT(cpu);
+}
+
+/* The threads of a CPU's core. One that is offline has no file, and is alone. */
+static enum temper_status siblings_of(unsigned cpu, unsigned long long *words)
+{
+	if (read_cpus(cpu, "topology/thread_siblings_list", words))
+		return TEMPER_OK;
+	if (errno != ENOENT)
+		return fail(TEMPER_FAILED, "cannot read CPU %u's thread_siblings_list, and so not tell which CPUs share a core: %s", cpu,
+			    strerror(errno));
+	alone(cpu, words);
 	return TEMPER_OK;
+}
+
+/*
+ * The CPUs that share a CPU's last cache. A virtual machine may hide its caches: then those of the package do. One
+ * that is offline is alone.
+ */
+static void sharers_of(unsigned cpu, unsigned long long *words)
+{
+	char name[64];
+
+	for (int index = 9; index >= 0; index--) {
+		snprintf(name, sizeof(name), "cache/index%d/shared_cpu_list", index);
+		if (read_cpus(cpu, name, words))
+			return;
+	}
+	if (!read_cpus(cpu, "topology/package_cpus_list", words))
+		alone(cpu, words);
+}
+
+/* Is this CPU the first of those that share its last cache? Counted so, each cache counts once. */
+static bool first_sharer(unsigned cpu, const unsigned long long *words)
+{
+	for (unsigned w = 0; w < WORD(cpu); w++)
+		if (words[w])
+			return false;
+	return !(words[WORD(cpu)] & (BIT(cpu) - 1));
 }
 
 static unsigned next_in(const unsigned long long *words, unsigned cpu)
@@ -63,11 +103,12 @@ static unsigned next_in(const unsigned long long *words, unsigned cpu)
 	return cpu;
 }
 
-enum temper_status read_topology(struct temper_topology *topology, unsigned nr_cpus, bool *smt)
+enum temper_status read_topology(struct temper_topology *topology, unsigned nr_cpus, bool *smt, unsigned *llcs)
 {
 	unsigned long long core[TEMPER_MAX_CPUS / 64];
 
 	*smt = false;
+	*llcs = 0;
 	memcpy(topology->fence, options.fence, sizeof(options.fence));
 	for (unsigned cpu = 0; cpu < TEMPER_MAX_CPUS; cpu++) {
 		bool fenced = options.fence[WORD(cpu)] & BIT(cpu);
@@ -86,6 +127,8 @@ enum temper_status read_topology(struct temper_topology *topology, unsigned nr_c
 		next = next_in(core, cpu);
 		topology->next_sibling[cpu] = next;
 		*smt |= next != cpu;
+		sharers_of(cpu, topology->llc[cpu]);
+		*llcs += first_sharer(cpu, topology->llc[cpu]);
 		if (fenced && !(options.fence[WORD(next)] & BIT(next)))
 			return fail(TEMPER_USAGE, "a fence has whole cores: CPU %u is on the core of CPU %u, and not in it", next, cpu);
 	}

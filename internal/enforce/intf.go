@@ -68,7 +68,7 @@ type Info struct {
 	ReservationMCPU    uint32
 	Loan               uint32
 	SMTExclusive       uint32
-	Pad                uint32
+	LLCs               uint32
 	Fence              [8]uint64
 	BPFSHA256          [32]uint8
 }

@@ -50,6 +50,7 @@ type Loader struct {
 	Fence             string  `json:"fence"`               // a list of CPUs; "": none
 	Loans             string  `json:"loans"`               // when background may run in the fence, as in the configuration
 	SMT               string  `json:"smt"`                 // as there
+	LLCs              int     `json:"llcs"`                // last-level caches that placement knows of
 	HeartbeatTimeoutS float64 `json:"heartbeat_timeout_s"` // 0: an orphaned scheduler stays
 	HeartbeatAgeS     float64 `json:"heartbeat_age_s"`
 	BPFSHA256         string  `json:"bpf_sha256"`

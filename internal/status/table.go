@@ -105,6 +105,9 @@ func (s *Status) writeHead(w io.Writer, style Style) {
 		if s.Loader.SMT != config.SMTShare {
 			fmt.Fprintf(w, "smt\t%s\n", s.Loader.SMT)
 		}
+		if s.Loader.LLCs > 1 {
+			fmt.Fprintf(w, "placement\tnear where a task last ran: %d last-level caches\n", s.Loader.LLCs)
+		}
 	}
 	if s.LimitsIgnored {
 		fmt.Fprintf(w, "limits\t%s\n", style.Warn("ignored: finite cpu.max is not kept"))

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 		beOwner(what, os.Args[1])
 	}
 	if os.Getenv(wakesRole) != "" {
-		wakeUp(os.Args[1])
+		wakeUp(os.Args[1], os.Args[2])
 		return
 	}
 	os.Exit(m.Run())

@@ -129,16 +129,43 @@ func TestTopologyFences(t *testing.T) {
 
 // Critical work that wakes up beside other critical work moves to a core that is idle.
 func TestTopologyCriticalSpreadsOverCores(t *testing.T) {
-	cores := topology(t)
+	core := cpuset.New(topology(t)[0]...)
 	attachTiers(t)
 	pinned(t, "/critical", 0)
-	var alone int
-	if _, err := fmt.Fscan(play(t, wakesRole+"=1", cpuset.New(cores[0]...).String()).works, &alone); err != nil {
+	checkWhereItWakes(t, last(core.List()), cpuset.New(firstCPUs(runtime.NumCPU())...).Difference(core))
+}
+
+// Where its CPU is taken, it moves to one that shares the last-level cache.
+func TestTopologyCriticalStaysNearItsCache(t *testing.T) {
+	const cpu = "/sys/devices/system/cpu/cpu%d/cache/index3/shared_cpu_list"
+	before := last(firstCPUs(runtime.NumCPU()))
+	sharers, err := cpuset.Parse(strings.TrimSpace(read(t, root.Path(fmt.Sprintf(cpu, before)))))
+	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("of %d times it woke up %d times on an idle core", wakes, alone)
-	if alone < wakes/2 {
-		t.Error("it stays beside the other")
+	attachTiers(t)
+	caches := 1
+	if sharers.Size() < runtime.NumCPU() {
+		caches = runtime.NumCPU() / sharers.Size()
+	}
+	if got := int(snapshot(t).Info.LLCs); got != caches {
+		t.Errorf("scx_temper sees %d last-level caches; there are %d", got, caches)
+	}
+	pinned(t, "/critical", before)
+	checkWhereItWakes(t, before, sharers.Difference(cpuset.New(before)))
+}
+
+// checkWhereItWakes has a critical task sleep on one CPU, where it may not stay, and counts how often it wakes up on those
+// that are wanted.
+func checkWhereItWakes(t *testing.T, before int, wanted cpuset.CPUSet) {
+	t.Helper()
+	var right int
+	if _, err := fmt.Fscan(play(t, wakesRole+"=1", strconv.Itoa(before), wanted.String()).works, &right); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("of %d times it woke up %d times on one of CPUs %s", wakes, right, wanted)
+	if right < wakes/2 {
+		t.Errorf("from CPU %d it does not go to one of CPUs %s", before, wanted)
 	}
 }
 
@@ -147,10 +174,14 @@ const (
 	wakes     = 200
 )
 
-// wakeUp joins /critical, goes to the last CPU of a core and sleeps, free to wake up anywhere, and tells how often it was on another
-// core. It sleeps unseen by Go's runtime, which would have a thread look at it every 20 us.
-func wakeUp(core string) {
-	busy, err := cpuset.Parse(core)
+// wakeUp joins /critical, goes to a CPU and sleeps, free to wake up anywhere, and tells how often that was where it is
+// wanted. It sleeps unseen by Go's runtime, which would have a thread look at it every 20 us.
+func wakeUp(before, where string) {
+	cpu, err := strconv.Atoi(before)
+	if err != nil {
+		panic(err)
+	}
+	wanted, err := cpuset.Parse(where)
 	if err != nil {
 		panic(err)
 	}
@@ -158,20 +189,20 @@ func wakeUp(core string) {
 		panic(err)
 	}
 	runtime.LockOSThread()
-	alone := 0
+	right := 0
 	for range wakes {
-		for _, set := range []unix.CPUSet{cpuSet(last(busy.List())), cpuSet(firstCPUs(runtime.NumCPU())...)} {
+		for _, set := range []unix.CPUSet{cpuSet(cpu), cpuSet(firstCPUs(runtime.NumCPU())...)} {
 			if err := unix.SchedSetaffinity(0, &set); err != nil {
 				panic(err)
 			}
 		}
 		pause := unix.NsecToTimespec(int64(2 * time.Millisecond))
 		unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&pause)), 0, 0)
-		if !busy.Contains(int(cpuHere())) {
-			alone++
+		if wanted.Contains(int(cpuHere())) {
+			right++
 		}
 	}
-	fmt.Println(alone)
+	fmt.Println(right)
 }
 
 func cpuHere() uint32 {
