@@ -60,9 +60,9 @@ test-guest: build ## scheduler, loader and agent in a real kernel, in an emulate
 	timeout 1500 bin/temper lab exec --timeout 900s --cpus 2 --console build/console.log --file /guest.test=build/guest.test -- \
 		/guest.test -test.v -test.skip '^Test(Timed|Interrupted|Topology)' || { status=$$?; cat build/console.log; exit $$status; }
 	bin/temper lab survey --kernels 6.18 --check records/kernels.json
-	$(MAKE) topologies TOPOLOGIES=1x2x2
+	$(MAKE) topologies TOPOLOGIES='1x2x2 2x2x1'
 
-TOPOLOGIES := 1x2x1 1x2x2 1x4x2 1x8x1 2x4x2
+TOPOLOGIES := 1x2x1 1x2x2 2x2x1 1x4x2 1x8x1 2x4x2
 topologies: build ## fences, loans and SMT, on machines of several shapes: sockets x cores x threads
 	$(GO) test -c -tags guest -o build/guest.test ./test/guest
 	for shape in $(TOPOLOGIES); do \
