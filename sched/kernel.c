@@ -61,6 +61,13 @@ const char *attached_ops(void)
 	return name;
 }
 
+bool is_detaching(void)
+{
+	char state[64];
+
+	return read_line(SCHED_EXT_DIR "/state", state, sizeof(state)) && !strcmp(state, "disabling");
+}
+
 static struct btf *kernel_types(void)
 {
 	libbpf_print_fn_t print = libbpf_set_print(NULL); /* what it would say, we say in one line */
@@ -155,8 +162,6 @@ enum temper_status check_kernel(void)
 	struct utsname kernel;
 
 	uname(&kernel);
-	if (geteuid())
-		return fail(TEMPER_NOT_ROOT, "loading a scheduler takes root; use sudo");
 	if (access(SCHED_EXT_DIR "/state", R_OK))
 		return fail(TEMPER_NO_SCHED_EXT, "kernel %s has no sched_ext; use 6.12 or later with CONFIG_SCHED_CLASS_EXT",
 			    kernel.release);

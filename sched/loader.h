@@ -29,6 +29,7 @@ struct options {
 	enum temper_loan loan;
 	bool smt_exclusive;
 	bool ignore_limits;
+	bool detach;
 	bool json;
 	bool verbose;
 };
@@ -42,6 +43,7 @@ void parse_options(int argc, char **argv);
 enum temper_status check_kernel(void);
 /* The name of the attached scheduler's ops, or "" for none. */
 const char *attached_ops(void);
+bool is_detaching(void);
 const char *untagged_function(void); /* NULL: none */
 bool kernel_names_value(const char *type, const char *value);
 
@@ -56,6 +58,9 @@ int open_pinned(const char *name); /* a map's descriptor; negative: errno says w
 enum temper_status pin_maps(struct bpf_object *object);
 enum temper_status pin_link(struct bpf_link *link, const char *name);
 void remove_pins(void);
+
+/* From now on no detach starves, whoever asks for it: guard.c. */
+enum temper_status start_guard(void);
 
 /* The scheduler in the kernel: loaded by us, or adopted from the pins of another loader. */
 struct scheduler {
@@ -77,6 +82,8 @@ enum temper_status attach(struct scheduler *s);
 void give_sign_of_life(struct scheduler *s);
 /* Returns once the kernel has let go of it. */
 void detach(struct scheduler *s);
+/* The same for a scheduler of ours whose loader is gone; none is fine, too. */
+enum temper_status detach_orphan(void);
 /* Forget it, without detaching one that is pinned. */
 void release(struct scheduler *s);
 

@@ -32,6 +32,7 @@ static const char help[] =
 	"                            interrupt; default), idle (while no critical task is runnable), never\n"
 	"  --smt MODE                share (default), or exclusive: no background beside a thread of the same core\n"
 	"                            that runs critical work\n"
+	"  --detach                  detach a scheduler whose scx_temper is gone, remove its pins, and leave\n"
 	"  --ignore-limits           attach although finite cpu.max are set; they are NOT enforced then\n"
 	"  --json                    events as JSON lines on stdout\n"
 	"  --verbose                 show what libbpf and the verifier say\n"
@@ -101,7 +102,7 @@ static unsigned millicpus(const char *text)
 
 void parse_options(int argc, char **argv)
 {
-	enum { TIER = 1, PIN, NO_PIN, HEARTBEAT, SHARE, RESERVATION, FENCE, LOANS, SMT, IGNORE_LIMITS, JSON, VERBOSE, VERSION, HELP };
+	enum { TIER = 1, PIN, NO_PIN, HEARTBEAT, SHARE, RESERVATION, FENCE, LOANS, SMT, DETACH, IGNORE_LIMITS, JSON, VERBOSE, VERSION, HELP };
 	static const struct option long_options[] = {
 		{ "tier", required_argument, NULL, TIER },
 		{ "pin", required_argument, NULL, PIN },
@@ -112,6 +113,7 @@ void parse_options(int argc, char **argv)
 		{ "fence", required_argument, NULL, FENCE },
 		{ "loans", required_argument, NULL, LOANS },
 		{ "smt", required_argument, NULL, SMT },
+		{ "detach", no_argument, NULL, DETACH },
 		{ "ignore-limits", no_argument, NULL, IGNORE_LIMITS },
 		{ "json", no_argument, NULL, JSON },
 		{ "verbose", no_argument, NULL, VERBOSE },
@@ -151,6 +153,9 @@ void parse_options(int argc, char **argv)
 			break;
 		case SMT:
 			options.smt_exclusive = one_of(smt_names, NR_SMT, "no such mode:", optarg);
+			break;
+		case DETACH:
+			options.detach = true;
 			break;
 		case IGNORE_LIMITS:
 			options.ignore_limits = true;

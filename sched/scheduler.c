@@ -144,15 +144,23 @@ static bool same_scheduler(const struct temper_info *info)
 	       info->heartbeat_timeout_ms == options.heartbeat_timeout_s * 1000;
 }
 
+static enum temper_status refuse_loader(const struct temper_info *info)
+{
+	if (!is_loader(info->loader_pid))
+		return TEMPER_OK;
+	return fail(TEMPER_OTHER_SCHEDULER, "scx_temper, process %u, has attached the scheduler; stop it first", info->loader_pid);
+}
+
 enum temper_status take_over(struct scheduler *s, bool *adopted)
 {
 	struct temper_info info;
+	enum temper_status status;
 
 	*adopted = false;
 	if (read_pinned_info(&info)) {
-		if (is_loader(info.loader_pid))
-			return fail(TEMPER_OTHER_SCHEDULER, "scx_temper, process %u, has attached the scheduler; stop it first",
-				    info.loader_pid);
+		status = refuse_loader(&info);
+		if (status)
+			return status;
 		*adopted = same_scheduler(&info);
 		if (*adopted)
 			return adopt(s, &info);
@@ -364,6 +372,22 @@ void detach(struct scheduler *s)
 	s->link = s->waits[0] = s->waits[1] = NULL;
 	if (!wait_until_detached())
 		note("the kernel has not let go of the scheduler within 5 s");
+}
+
+enum temper_status detach_orphan(void)
+{
+	bool attached = !strcmp(attached_ops(), TEMPER_OPS_NAME);
+	struct temper_info info;
+	enum temper_status status = read_pinned_info(&info) ? refuse_loader(&info) : TEMPER_OK;
+
+	if (status)
+		return status;
+	remove_pins();
+	if (options.pin_dir && !access(options.pin_dir, F_OK))
+		return fail(TEMPER_FAILED, "cannot remove %s: it is not empty, or is mounted", options.pin_dir);
+	if (attached && !wait_until_detached())
+		return fail(TEMPER_FAILED, "the kernel has not let go of the scheduler within 5 s");
+	return TEMPER_OK;
 }
 
 /* Destroying a pinned link without disconnecting it would detach what it holds. */

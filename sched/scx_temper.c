@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "loader.h"
 
@@ -85,6 +86,13 @@ int main(int argc, char **argv)
 	sigaddset(&signals, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	libbpf_set_print(print_libbpf);
+	if (geteuid())
+		return fail(TEMPER_NOT_ROOT, "loading a scheduler takes root; use sudo");
+	status = start_guard();
+	if (status)
+		return status;
+	if (options.detach)
+		return detach_orphan();
 	while ((status = run()) == TEMPER_EXIT_HOTPLUG)
 		note("CPUs have come or gone; attaching again");
 	return status;

@@ -69,9 +69,18 @@ static enum temper_status siblings_of(unsigned cpu, unsigned long long *words)
 	return TEMPER_OK;
 }
 
+static bool read_or_say(unsigned cpu, const char *name, unsigned long long *words)
+{
+	if (read_cpus(cpu, name, words))
+		return true;
+	if (errno != ENOENT)
+		note("cannot read CPU %u's %s: %s; placement does without it", cpu, name, strerror(errno));
+	return false;
+}
+
 /*
  * The CPUs that share a CPU's last cache. A virtual machine may hide its caches: then those of the package do. One
- * that is offline is alone.
+ * that is offline is alone. Whatever cannot be read is said, and passed over: it costs a task its nearest cache, no more.
  */
 static void sharers_of(unsigned cpu, unsigned long long *words)
 {
@@ -79,10 +88,10 @@ static void sharers_of(unsigned cpu, unsigned long long *words)
 
 	for (int index = 9; index >= 0; index--) {
 		snprintf(name, sizeof(name), "cache/index%d/shared_cpu_list", index);
-		if (read_cpus(cpu, name, words))
+		if (read_or_say(cpu, name, words))
 			return;
 	}
-	if (!read_cpus(cpu, "topology/package_cpus_list", words))
+	if (!read_or_say(cpu, "topology/package_cpus_list", words))
 		alone(cpu, words);
 }
 

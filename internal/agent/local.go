@@ -17,19 +17,31 @@ func NewLocal(root host.Root, configPath, loaderPath string, stderr io.Writer) (
 	if err != nil {
 		return nil, err
 	}
+	find := func() (string, error) {
+		if loaderPath != "" {
+			return loaderPath, nil
+		}
+		return enforce.FindLoader() // each time: it may be installed meanwhile
+	}
 	kernel := Kernel{
 		Start: func(args []string) (Loader, error) {
-			path := loaderPath
-			if path == "" {
-				var err error
-				if path, err = enforce.FindLoader(); err != nil { // each time: it may be installed meanwhile
-					return nil, err
-				}
+			path, err := find()
+			if err != nil {
+				return nil, err
 			}
 			return enforce.Start(path, args, stderr)
 		},
 		OpenTiers: func() (enforce.TierMap, error) { return enforce.OpenTierMap(root.Pins()) },
-		Detach:    func() error { return enforce.Detach(root.Pins()) },
+		Detach: func() error {
+			if !host.Exists(root.Pins()) {
+				return nil
+			}
+			path, err := find()
+			if err != nil {
+				return err
+			}
+			return enforce.Detach(path, root.Pins())
+		},
 	}
 	a, err := New(root, configPath, kernel, watcher, log)
 	if err != nil {

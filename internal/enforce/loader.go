@@ -2,6 +2,7 @@ package enforce
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -153,6 +154,15 @@ func outcomeOf(state *os.ProcessState, last Event, err error) Outcome {
 		text += ": " + last.Message
 	}
 	return Outcome{status.ExitStatus(), text}
+}
+
+// Detach detaches a scheduler whose scx_temper is gone, and removes its pins in dir; none there is no error.
+// scx_temper itself, the program at path, does it: it keeps the kernel from starving meanwhile (sched/guard.c).
+func Detach(path, dir string) error {
+	if out, err := exec.Command(path, "--detach", "--pin", dir).CombinedOutput(); err != nil {
+		return exit.New(exit.Failed, "remove "+dir, "cannot detach the scheduler: %w: %s", err, bytes.TrimSpace(out))
+	}
+	return nil
 }
 
 // FindLoader is scx_temper's path: next to this program, else in PATH.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math/bits"
-	"os"
 	"path/filepath"
 
 	"github.com/cilium/ebpf"
@@ -92,33 +91,6 @@ func openPinned(dir, name string) (*ebpf.Map, error) {
 		return nil, fmt.Errorf("cannot open map %s: %w", filepath.Join(dir, name), err)
 	}
 	return m, nil
-}
-
-// Detach removes all pins in dir, the link last: without it the kernel drops the scheduler.
-// It is for when no loader is left that could be asked to detach.
-func Detach(dir string) error {
-	pins, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("cannot detach the scheduler: %w", err)
-	}
-	var link []string
-	for _, pin := range pins {
-		if pin.Name() == "link" {
-			link = append(link, pin.Name())
-			continue
-		}
-		err = errors.Join(err, os.Remove(filepath.Join(dir, pin.Name())))
-	}
-	for _, name := range append(link, "") { // "" is dir itself
-		err = errors.Join(err, os.Remove(filepath.Join(dir, name)))
-	}
-	if err != nil {
-		return fmt.Errorf("cannot detach the scheduler: %w", err)
-	}
-	return nil
 }
 
 // Text is the part of a C string before its NUL.

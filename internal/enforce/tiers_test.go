@@ -2,8 +2,6 @@ package enforce
 
 import (
 	"maps"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"temper.dev/temper/internal/tier"
@@ -66,26 +64,5 @@ func TestPercentile(t *testing.T) {
 	h.Bucket[HistBuckets-1] = 1
 	if got := h.Percentile(50); got != 1<<(HistBuckets-1) {
 		t.Errorf("last bucket: %d", got)
-	}
-}
-
-func TestDetachRemovesTheLinkLast(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "temper")
-	if err := Detach(dir); err != nil {
-		t.Errorf("nothing is pinned: %v", err)
-	}
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"link", "tiers", "timers"} {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := Detach(dir); err != nil {
-		t.Error(err)
-	}
-	if _, err := os.Stat(dir); !os.IsNotExist(err) {
-		t.Errorf("%s is still there: %v", dir, err)
 	}
 }

@@ -56,7 +56,7 @@ func startLoader(t *testing.T, args ...string) *loader {
 		if l.cmd.ProcessState == nil {
 			l.leave(t, syscall.SIGTERM)
 		}
-		if err := enforce.Detach(root.Pins()); err != nil {
+		if err := enforce.Detach("scx_temper", root.Pins()); err != nil {
 			t.Error(err)
 		}
 		eventually(t, "the stock scheduler", func() bool { return kernel(t).State == "disabled" })

@@ -27,6 +27,9 @@ func TestMain(m *testing.M) {
 		wakeUp(os.Args[1], os.Args[2])
 		return
 	}
+	if os.Getenv(flipRole) != "" {
+		beFlipping()
+	}
 	os.Exit(m.Run())
 }
 
