@@ -58,3 +58,30 @@ func marks(spec *btf.Spec) bool {
 	}
 	return false
 }
+
+// park tells what the scheduler can see of that others wait for, so that who has it is helped through (sched/owner.bpf.h).
+// It is there or not with the kernel's build; type data that cannot be read is another check's business.
+func (n Node) park() Check {
+	const name = "park"
+	spec, err := btf.LoadSpec(n.Root.Path("/sys/kernel/btf/vmlinux"))
+	if err != nil {
+		return warn(name, "the kernel's type data cannot be read", "see btf")
+	}
+	helped := []string{"tasks that exit, stop, freeze or are traced"}
+	for _, lock := range []struct{ name, owner string }{{"mutex", "mutex"}, {"rwsem", "rw_semaphore"}} {
+		if hasMember(spec, lock.owner, "owner") && (hasMember(spec, lock.owner, "wait_list") || hasMember(spec, lock.owner, "first_waiter")) {
+			helped = append(helped, "who has a "+lock.name)
+		}
+	}
+	if hasMember(spec, "task_struct", "rcu_read_unlock_special") {
+		helped = append(helped, "readers of RCU")
+	} else {
+		helped = append(helped, "(readers of RCU need none: this kernel does not interrupt them)")
+	}
+	return ok(name, "what others wait for gets through: "+strings.Join(helped, ", "))
+}
+
+func hasMember(spec *btf.Spec, name, member string) bool {
+	var s *btf.Struct
+	return spec.TypeByName(name, &s) == nil && slices.ContainsFunc(s.Members, func(m btf.Member) bool { return m.Name == member })
+}

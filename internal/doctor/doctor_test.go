@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/cilium/ebpf/btf"
@@ -22,7 +23,7 @@ func healthy(t *testing.T) fixture.Files {
 		"/sys/kernel/sched_ext/state":           "disabled\n",
 		"/sys/kernel/sched_ext/enable_seq":      "0\n",
 		"/sys/kernel/sched_ext/nr_rejected":     "0\n",
-		"/sys/kernel/btf/vmlinux":               makeBTF(t, kfuncs, nil),
+		"/sys/kernel/btf/vmlinux":               makeBTF(t, kfuncs, nil, mutex, rwsem, task),
 		"/sys/kernel/security/lockdown":         "none [integrity] confidentiality\n",
 		"/sys/fs/cgroup/cgroup.controllers":     "cpuset cpu io\n",
 		"/sys/fs/cgroup/cgroup.subtree_control": "cpu\n",
@@ -33,8 +34,15 @@ func healthy(t *testing.T) fixture.Files {
 	}
 }
 
-// makeBTF is kernel type data with these functions, tagged and not.
-func makeBTF(t *testing.T, tagged, untagged []string) string {
+// Structs of the kernel and members of theirs.
+var (
+	mutex = []string{"mutex", "owner", "wait_list"}
+	rwsem = []string{"rw_semaphore", "owner", "first_waiter"}
+	task  = []string{"task_struct", "rcu_read_unlock_special"}
+)
+
+// makeBTF is kernel type data with these functions, tagged and not, and these structs.
+func makeBTF(t *testing.T, tagged, untagged []string, structs ...[]string) string {
 	t.Helper()
 	builder, err := btf.NewBuilder([]btf.Type{&btf.Int{Name: "int", Size: 4}}, nil)
 	if err != nil {
@@ -46,6 +54,15 @@ func makeBTF(t *testing.T, tagged, untagged []string) string {
 			f.Tags = []string{"bpf_kfunc"}
 		}
 		if _, err := builder.Add(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, names := range structs {
+		s := &btf.Struct{Name: names[0], Size: uint32(8 * len(names[1:]))}
+		for i, name := range names[1:] {
+			s.Members = append(s.Members, btf.Member{Name: name, Type: &btf.Pointer{Target: (*btf.Void)(nil)}, Offset: btf.Bits(64 * i)})
+		}
+		if _, err := builder.Add(s); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -102,6 +119,7 @@ func TestFindings(t *testing.T) {
 		{"limits", "/sys/fs/cgroup/a/cpu.max", "1000 100000", "limits", Fail, exit.LimitsPresent},
 		{"no bpffs", "/proc/mounts", "sysfs /sys sysfs rw 0 0\n", "bpffs", Fail, exit.LoadFailed},
 		{"no capability", "/proc/self/status", "CapEff:\t0000000000000001\n", "privileges", Fail, exit.NotRoot},
+		{"no real time", "/proc/self/status", "CapEff:\t000001ffff7fffff\n", "privileges", Fail, exit.NotRoot},
 		{"lazy preemption", "/sys/kernel/debug/sched/preempt", "none voluntary full (lazy)", "preemption", Warn, 0},
 		{"preemption unknown", "/sys/kernel/debug/sched/preempt", remove, "preemption", Warn, 0},
 	} {
@@ -120,6 +138,23 @@ func TestFindings(t *testing.T) {
 		}
 		if got := exit.StatusOf(Verdict(checks)); got != c.status {
 			t.Errorf("%s: verdict %d, want %d", c.name, got, c.status)
+		}
+	}
+}
+
+// What the kernel does not show is not claimed.
+func TestPark(t *testing.T) {
+	for _, c := range []struct {
+		structs [][]string
+		want    string
+	}{
+		{[][]string{mutex, rwsem, task}, "traced, who has a mutex, who has a rwsem, readers of RCU"},
+		{[][]string{mutex, {"rw_semaphore", "rwbase"}}, "traced, who has a mutex, (readers of RCU need none"},
+	} {
+		files := healthy(t)
+		files["/sys/kernel/btf/vmlinux"] = makeBTF(t, kfuncs, nil, c.structs...)
+		if found := find(examine(t, files), "park"); found.Level != OK || !strings.Contains(found.Found, c.want) {
+			t.Errorf("%v: %+v", c.structs, found)
 		}
 	}
 }

@@ -81,7 +81,7 @@ func (n Node) bpffs() Check {
 var capabilities = []struct {
 	name string
 	bit  int
-}{{"CAP_SYS_ADMIN", 21}, {"CAP_PERFMON", 38}, {"CAP_BPF", 39}}
+}{{"CAP_SYS_ADMIN", 21}, {"CAP_SYS_NICE", 23}, {"CAP_PERFMON", 38}, {"CAP_BPF", 39}}
 
 func (n Node) privileges() Check {
 	const name = "privileges"
