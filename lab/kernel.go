@@ -195,7 +195,7 @@ func (c Cache) unpackKernel(ctx context.Context, k Kernel) error {
 	})
 }
 
-// fromPackage hands over a folder that holds the unpacked package of a kernel, and is removed afterwards.
+// fromPackage hands over a folder that holds a kernel, unpacked from its packages, and is removed afterwards.
 func (c Cache) fromPackage(ctx context.Context, k Kernel, take func(dir string) error) error {
 	s, err := openSuite(ctx, c, k.Suite)
 	if err != nil {
@@ -206,7 +206,16 @@ func (c Cache) fromPackage(ctx context.Context, k Kernel, take func(dir string) 
 		return err
 	}
 	defer os.RemoveAll(dir)
-	if err := s.download(ctx, filepath.Join(dir, "package"), k.pkg); err != nil {
+	packages := []string{k.pkg}
+	needed, err := s.depends(ctx, k.pkg)
+	if err != nil {
+		return err
+	}
+	// From Debian 14 on the configuration is in a package of its own.
+	if base := "linux-base-" + k.Release; slices.Contains(needed, base) {
+		packages = append(packages, base)
+	}
+	if err := s.download(ctx, filepath.Join(dir, "package"), packages...); err != nil {
 		return err
 	}
 	return take(dir)
