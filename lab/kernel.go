@@ -178,6 +178,9 @@ func (c Cache) unpackKernel(ctx context.Context, k Kernel) error {
 		}
 		for _, name := range []string{"vmlinuz", "config"} {
 			file, err := findInPackage(dir, name, k)
+			if err != nil && name == "config" {
+				continue // config() says so to whoever needs it: of older releases the archive keeps the kernel alone
+			}
 			if err != nil {
 				return err
 			}
