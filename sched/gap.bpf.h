@@ -30,6 +30,7 @@
 #define TEMPER_GAP_BPF_H
 
 #include "fence.bpf.h"
+#include "limit.bpf.h"
 #include "share.bpf.h"
 
 enum { IDLE = NR_TIERS };
@@ -54,6 +55,20 @@ static __always_inline u64 pinned_queue(u32 cpu, u32 tier)
 	return PINNED_QUEUES + cpu * NR_TIERS + tier;
 }
 
+static void count_queued(struct task_state *t, bool pinned)
+{
+	u32 tier = t->tier;
+
+	if (tier >= NR_TIERS)
+		return;
+	if (pinned)
+		__sync_fetch_and_add(&cpu_state(t->queued_cpu)->pinned[tier], 1);
+	else
+		__sync_fetch_and_add(&queued[tier], 1);
+	__sync_fetch_and_add(&arrivals[tier], 1);
+	COUNT_TIER(tier, enqueued);
+}
+
 /* Entry, first half: from here on, running() of any CPU knows of the task. Partner: recheck(). */
 static void announce(struct task_state *t, bool pinned, s32 cpu)
 {
@@ -63,26 +78,26 @@ static void announce(struct task_state *t, bool pinned, s32 cpu)
 		return;
 	t->queued = pinned ? QUEUED_PINNED : QUEUED_SHARED;
 	t->queued_cpu = cpu;
-	if (pinned)
-		__sync_fetch_and_add(&cpu_state(cpu)->pinned[tier], 1);
-	else
-		__sync_fetch_and_add(&queued[tier], 1);
-	__sync_fetch_and_add(&arrivals[tier], 1);
-	COUNT_TIER(tier, enqueued);
+	count_queued(t, pinned);
 }
 
 /* The task has left its queue: it runs, or is no longer runnable, or is queued again. */
-static void withdraw(struct task_state *t)
+static void withdraw(struct task_state *t, u64 now)
 {
-	u32 tier = t->tier;
+	u32 tier = t->tier, was;
 
-	if (tier >= NR_TIERS)
+	if (t->admitted)
+		end_admission(t);
+	if (!t->queued || tier >= NR_TIERS)
 		return;
-	if (t->queued == QUEUED_SHARED)
+	/* Partner: change_queue(). */
+	was = __sync_lock_test_and_set(&t->queued, NOT_QUEUED);
+	if (was == QUEUED_SHARED)
 		__sync_fetch_and_add(&queued[tier], -1);
-	else if (t->queued == QUEUED_PINNED)
+	else if (was == QUEUED_PINNED)
 		__sync_fetch_and_add(&cpu_state(t->queued_cpu)->pinned[tier], -1);
-	t->queued = NOT_QUEUED;
+	else if (was >= QUEUED_HELD)
+		end_hold(was - QUEUED_HELD, now - t->held_at);
 }
 
 static __always_inline void begin_transit(struct cpu_state *c, u32 tier)
@@ -230,6 +245,17 @@ static __noinline void claim_lower(struct task_struct *p, u32 tier, u32 most, s3
 	for (u32 lower = most; lower > TIER_CRITICAL && lower > tier; lower--)
 		if (claim_one(p, lower, near, claim))
 			return;
+}
+
+/* Claim the one CPU that can run a task: what did it run, or was it IDLE? Beyond that: it is not to be had. */
+static __noinline u32 claim_only(u32 tier, s32 cpu, u64 now)
+{
+	if (tier == TIER_BACKGROUND && !may_take_background(cpu))
+		return IDLE + 1;
+	for (u32 lower = IDLE; lower > TIER_CRITICAL && lower > tier; lower--)
+		if (claim_cpu(lower, cpu, now))
+			return lower;
+	return IDLE + 1;
 }
 
 static __always_inline void kick_claimed(struct claim *claim)

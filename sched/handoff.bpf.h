@@ -35,31 +35,39 @@ static __always_inline u64 handoff_patience(void)
 	return ns < HANDOFF_LEAST ? HANDOFF_LEAST : ns > HANDOFF_MOST ? HANDOFF_MOST : ns;
 }
 
-static int handoff_failed(void *map, u32 *index, struct timer_slot *slot)
+/* A timer's callback calls this itself, not through another function: the verifier's frames are few. */
+static __noinline void claim_for(s32 pid)
 {
-	u32 cpu = *index - TIMER_HANDOFF;
-	struct cpu_state *c = cpu_state(cpu);
 	struct claim claim = { .cpu = -1, .now = clock_ns() };
-	s32 pid = c->handoff_pid;
-	struct task_struct *p;
+	struct task_struct *p = bpf_task_from_pid(pid);
 	struct task_state *t;
 
-	if (!pid)
-		return 0;
-	c->handoff_pid = 0;
-	p = bpf_task_from_pid(pid);
 	if (!p)
-		return 0;
+		return;
 	t = task_state(p);
 	bpf_rcu_read_lock(); /* for its CPUs: until 6.13, a timer's function does not count as in such a section */
 	if (t && t->queued == QUEUED_SHARED) {
 		claim.background = t->tier == TIER_BACKGROUND;
-		claim_lower(p, t->tier, IDLE, cpu, &claim);
+		claim_lower(p, t->tier, IDLE, t->queued_cpu, &claim);
+	} else if (t && t->queued == QUEUED_PINNED) {
+		claim.was = claim_only(t->tier, t->queued_cpu, claim.now);
+		if (claim.was <= IDLE)
+			claim.cpu = t->queued_cpu;
 	}
 	bpf_rcu_read_unlock();
 	bpf_task_release(p);
 	if (claim.cpu >= 0)
 		kick_claimed(&claim);
+}
+
+static int handoff_failed(void *map, u32 *index, struct timer_slot *slot)
+{
+	struct cpu_state *c = cpu_state(*index - TIMER_HANDOFF);
+	s32 pid = c->handoff_pid;
+
+	c->handoff_pid = 0;
+	if (pid)
+		claim_for(pid);
 	return 0;
 }
 

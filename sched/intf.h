@@ -9,7 +9,7 @@
 
 #define TEMPER_OPS_NAME "temper"
 #define TEMPER_MAX_CPUS 512
-#define TEMPER_ABI 3 /* raised whenever a struct below changes its layout */
+#define TEMPER_ABI 4 /* raised whenever a struct below changes its layout */
 
 enum temper_tier {
 	TIER_SYSTEM = 0, /* kernel threads, kubelet, runtime: first, within a share */
@@ -24,6 +24,14 @@ enum temper_loan {
 	LOAN_GAPS = 0,	/* at any moment, as on any other CPU */
 	LOAN_IDLE = 1,	/* while no critical task is runnable */
 	LOAN_NEVER = 2,
+};
+
+/* What becomes of a task whose cgroup, or one above it, has used up its cpu.max. */
+enum temper_limits {
+	LIMITS_PACED = 0,  /* it waits for a few milliseconds: quota comes in evenly */
+	LIMITS_GAP = 1,	   /* it may use what nobody wants */
+	LIMITS_FREEZE = 2, /* it waits for the next period, as under the stock kernel */
+	LIMITS_IGNORE = 3, /* nothing */
 };
 
 /* Power-of-two microsecond buckets: [0] is < 1 us, [i] is < 2^i us, the last is all above. */
@@ -62,6 +70,28 @@ struct temper_control {
 	unsigned long long heartbeat_ns; /* CLOCK_MONOTONIC of the last sign of life */
 };
 
+/*
+ * Map "limits": mapped into memory, an entry for each cgroup that the scheduler knows; quota_ns of 0: it has no limit.
+ * Times are in ns; written by any CPU.
+ */
+struct temper_limit {
+	unsigned long long cgroup; /* its id */
+	unsigned long long quota_ns;
+	unsigned long long period_ns;
+	unsigned long long burst_ns;
+	long long left_ns;		  /* what may be used now; negative: what was used too much, and is yet to be paid */
+	unsigned long long filled_at;	  /* the scheduler's clock, up to which quota has come in */
+	unsigned long long used_ns;	  /* while it had a limit */
+	unsigned long long beyond_ns;	  /* of that, beyond the limit, in gaps */
+	unsigned long long overrun_ns;	  /* of that, before it was paid: by late timers, and tasks that are never held */
+	unsigned long long holds;	  /* times that a task had to wait */
+	unsigned long long held_since;	  /* the scheduler's clock, up to which held_ns counts */
+	unsigned long long held_ns;	  /* time in which some task waited */
+	unsigned long long longest_hold_ns; /* of one task, until it could be chosen again */
+	unsigned int held;		  /* tasks that wait */
+	unsigned int admitted;		  /* tasks that wait for a CPU, not for this */
+};
+
 /* Section ".rodata.config": set by the loader before the programs are loaded. */
 struct temper_config {
 	unsigned int nr_cpus;   /* possible ones */
@@ -72,6 +102,8 @@ struct temper_config {
 	unsigned int smt;	/* some core has more than one thread */
 	unsigned int llcs;	/* last-level caches: several CPUs may share one */
 	unsigned int smt_exclusive; /* no background beside a sibling that runs critical work */
+	unsigned int limits;	/* enum temper_limits */
+	unsigned int pad;
 	unsigned long long heartbeat_timeout_ns; /* 0: an orphan stays */
 };
 
@@ -88,7 +120,7 @@ struct temper_info {
 	unsigned int nr_cpus;
 	unsigned int heartbeat_timeout_ms; /* 0: an orphan stays */
 	unsigned int system_share_pct;
-	unsigned int limits_ignored;	   /* attached despite finite cpu.max */
+	unsigned int limits;		   /* enum temper_limits */
 	unsigned int loader_pid;
 	unsigned int reservation_mcpu;
 	unsigned int loan;
@@ -116,7 +148,7 @@ enum temper_status {
 	TEMPER_NO_SCHED_EXT = 4,
 	TEMPER_BAD_BTF = 5,	      /* kernel type data missing or without what we need */
 	TEMPER_OTHER_SCHEDULER = 6,   /* another sched_ext scheduler is attached */
-	TEMPER_LIMITS_PRESENT = 7,    /* finite cpu.max somewhere, and no --ignore-limits */
+	TEMPER_LIMITS_PRESENT = 7,    /* finite cpu.max somewhere, that cannot be kept on this kernel */
 	TEMPER_LOAD_FAILED = 8,	      /* the kernel refused the programs or the attach */
 	TEMPER_CONFIG = 9,
 	TEMPER_NO_CGROUP = 10,	      /* no cgroup v2, or no cpu controller */
@@ -129,6 +161,7 @@ enum temper_status {
 
 _Static_assert(sizeof(struct temper_hist) == 8 * TEMPER_HIST_BUCKETS, "hist");
 _Static_assert(sizeof(struct temper_tier_stats) == 64 + sizeof(struct temper_hist), "tier_stats");
+_Static_assert(sizeof(struct temper_limit) == 112, "limit");
 _Static_assert(sizeof(struct temper_info) == 136, "info");
 _Static_assert(sizeof(struct temper_exit_info) == 656, "exit_info");
 

@@ -142,6 +142,7 @@ struct scx_init_task_args {
 };
 struct scx_cgroup_init_args {
 	u32 weight;
+	u64 bw_period_us, bw_quota_us, bw_burst_us; /* since 6.17 */
 };
 struct scx_exit_info {
 	enum scx_exit_kind kind;
@@ -166,6 +167,7 @@ struct sched_ext_ops {
 	void (*cgroup_exit)(struct cgroup *cgrp);
 	void (*cgroup_move)(struct task_struct *p, struct cgroup *from, struct cgroup *to);
 	void (*cgroup_set_weight)(struct cgroup *cgrp, u32 weight);
+	void (*cgroup_set_bandwidth)(struct cgroup *cgrp, u64 period_us, u64 quota_us, u64 burst_us);
 	s32 (*init)(void);
 	void (*exit)(struct scx_exit_info *info);
 	u64 flags;
@@ -179,7 +181,7 @@ enum scx_public_consts { SCX_SLICE_DFL = 20000000 };
 enum scx_dsq_id_flags { SCX_DSQ_LOCAL = 0x8000000000000002ULL };
 enum scx_dsq_iter_flags { SCX_DSQ_ITER_REV = 1 << 16 };
 enum scx_kick_flags { SCX_KICK_IDLE = 1, SCX_KICK_PREEMPT = 2 };
-enum scx_enq_flags { SCX_ENQ_PREEMPT = 1ULL << 32 };
+enum scx_enq_flags { SCX_ENQ_HEAD = 16, SCX_ENQ_PREEMPT = 1ULL << 32 };
 enum scx_ent_flags { SCX_TASK_QUEUED = 1 };
 enum scx_wake_flags { SCX_WAKE_SYNC = 16 };
 enum scx_ops_flags { SCX_OPS_ENQ_LAST = 1 << 1, SCX_OPS_ENQ_EXITING = 1 << 2, SCX_OPS_ENQ_MIGRATION_DISABLED = 1 << 4 };
@@ -193,11 +195,13 @@ enum scx_ops_flags { SCX_OPS_ENQ_LAST = 1 << 1, SCX_OPS_ENQ_EXITING = 1 << 2, SC
 #define DSQ_ITER_REV KERNEL_VALUE(scx_dsq_iter_flags, SCX_DSQ_ITER_REV)
 #define KICK_IDLE KERNEL_VALUE(scx_kick_flags, SCX_KICK_IDLE)
 #define KICK_PREEMPT KERNEL_VALUE(scx_kick_flags, SCX_KICK_PREEMPT)
+#define ENQ_HEAD KERNEL_VALUE(scx_enq_flags, SCX_ENQ_HEAD)
 #define ENQ_PREEMPT KERNEL_VALUE(scx_enq_flags, SCX_ENQ_PREEMPT)
 #define WAKE_SYNC KERNEL_VALUE(scx_wake_flags, SCX_WAKE_SYNC)
 #define TASK_QUEUED KERNEL_VALUE(scx_ent_flags, SCX_TASK_QUEUED)
 
 s32 scx_bpf_create_dsq(u64 dsq_id, s32 node) __ksym;
+void scx_bpf_destroy_dsq(u64 dsq_id) __ksym;
 s32 scx_bpf_dsq_nr_queued(u64 dsq_id) __ksym;
 int bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *it, u64 dsq_id, u64 flags) __ksym;
 struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *it) __ksym;

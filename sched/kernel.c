@@ -15,6 +15,7 @@ static const struct {
 	const char *name, *older;
 } functions[] = {
 	{ "scx_bpf_create_dsq", NULL },
+	{ "scx_bpf_destroy_dsq", NULL },
 	{ "scx_bpf_dsq_insert", "scx_bpf_dispatch" },
 	{ "scx_bpf_dsq_insert_vtime", "scx_bpf_dispatch_vtime" },
 	{ "scx_bpf_dsq_move_to_local", "scx_bpf_consume" },
@@ -133,6 +134,20 @@ bool kernel_names_value(const char *type, const char *value)
 		for (int i = 0; !found && i < btf_vlen(t); i++)
 			found = !strcmp(btf__name_by_offset(btf, btf_is_enum(t) ? btf_enum(t)[i].name_off : btf_enum64(t)[i].name_off), value);
 	}
+	btf__free(btf);
+	return found;
+}
+
+/* Whether a scheduler hears of cpu.max. */
+bool kernel_tells_limits(void)
+{
+	struct btf *btf = kernel_types();
+	int id = btf ? btf__find_by_name_kind(btf, "sched_ext_ops", BTF_KIND_STRUCT) : -1;
+	const struct btf_type *ops = id > 0 ? btf__type_by_id(btf, id) : NULL;
+	bool found = false;
+
+	for (int i = 0; ops && !found && i < btf_vlen(ops); i++)
+		found = !strcmp(btf__name_by_offset(btf, btf_members(ops)[i].name_off), "cgroup_set_bandwidth");
 	btf__free(btf);
 	return found;
 }

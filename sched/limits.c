@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * CPU limits. While a sched_ext scheduler is attached the kernel does not enforce
- * cpu.max, and this scheduler does not yet: a node with limits is left alone.
+ * CPU limits. While a sched_ext scheduler is attached the kernel does not enforce cpu.max. This scheduler does,
+ * where the kernel tells it of them, from 6.17 on; elsewhere a node with limits is left alone.
  */
 #define _XOPEN_SOURCE 700
 #include <errno.h>
@@ -35,20 +35,24 @@ static int look_at(const char *path, const struct stat *st, int type, struct FTW
 	return 0;
 }
 
-enum temper_status check_limits(bool *ignored)
+enum temper_status choose_limits(enum temper_limits *limits)
 {
+	bool told = kernel_tells_limits();
+
+	*limits = told ? options.limits : LIMITS_IGNORE;
+	if (*limits != LIMITS_IGNORE)
+		return TEMPER_OK;
 	nr_limited = 0;
 	if (nftw(CGROUP_ROOT, look_at, 32, FTW_PHYS | FTW_MOUNT))
 		return fail(TEMPER_NO_CGROUP, "cannot read CPU limits below %s: %s", CGROUP_ROOT, strerror(errno));
-	*ignored = nr_limited > 0;
 	if (!nr_limited)
 		return TEMPER_OK;
-	if (options.ignore_limits) {
-		note("%d cgroups have a CPU limit that is NOT enforced from now on, %s the first", nr_limited, example);
+	if (options.limits == LIMITS_IGNORE) {
+		note("%d cgroups have a CPU limit that is NOT kept from now on, %s the first", nr_limited, example);
 		return TEMPER_OK;
 	}
 	return fail(TEMPER_LIMITS_PRESENT,
-		    "%d cgroups have a CPU limit, %s the first, and limits are not enforced while this scheduler is attached; "
-		    "lift them, or say --ignore-limits",
+		    "%d cgroups have a CPU limit, %s the first, and this kernel tells no scheduler of limits (6.17 and later do); "
+		    "lift them, or say --limits ignore",
 		    nr_limited, example);
 }

@@ -28,7 +28,7 @@ struct options {
 	unsigned long long fence[TEMPER_MAX_CPUS / 64];
 	enum temper_loan loan;
 	bool smt_exclusive;
-	bool ignore_limits;
+	enum temper_limits limits;
 	bool detach;
 	bool json;
 	bool verbose;
@@ -47,8 +47,10 @@ bool is_detaching(void);
 const char *untagged_function(void); /* NULL: none */
 bool kernel_names_value(const char *type, const char *value);
 
-/* Refuse while any cgroup has a finite cpu.max, unless the operator has said to ignore them. */
-enum temper_status check_limits(bool *ignored);
+bool kernel_tells_limits(void);
+
+/* What is done about cpu.max: LIMITS_IGNORE where the kernel does not tell of it, and then refuse while there is any. */
+enum temper_status choose_limits(enum temper_limits *limits);
 
 bool parse_cpus(const char *text, unsigned long long *words);
 enum temper_status read_topology(struct temper_topology *topology, unsigned nr_cpus, bool *smt, unsigned *llcs);
@@ -70,6 +72,7 @@ struct scheduler {
 	struct temper_control *control; /* shared with the scheduler */
 	int exit_fd;
 	unsigned llcs; /* last-level caches of the machine */
+	enum temper_limits limits; /* in force */
 };
 
 /*
@@ -77,7 +80,7 @@ struct scheduler {
  * one that is ours and differs, and refuse beside any other.
  */
 enum temper_status take_over(struct scheduler *s, bool *adopted);
-enum temper_status load(struct scheduler *s, bool limits_ignored);
+enum temper_status load(struct scheduler *s);
 enum temper_status attach(struct scheduler *s);
 void give_sign_of_life(struct scheduler *s);
 /* Returns once the kernel has let go of it. */

@@ -33,7 +33,11 @@ static const char help[] =
 	"  --smt MODE                share (default), or exclusive: no background beside a thread of the same core\n"
 	"                            that runs critical work\n"
 	"  --detach                  detach a scheduler whose scx_temper is gone, remove its pins, and leave\n"
-	"  --ignore-limits           attach although finite cpu.max are set; they are NOT enforced then\n"
+	"  --limits MODE             what becomes of a task whose cgroup has used up its cpu.max: paced (it waits for a\n"
+	"                            few milliseconds, since quota comes in evenly; default), gap (it may use what\n"
+	"                            nobody wants), freeze (it waits for the next period, as under the stock kernel),\n"
+	"                            ignore (nothing: limits are NOT kept). Before 6.17 the kernel tells of no limits:\n"
+	"                            where there are any, the scheduler is then attached with 'ignore' only\n"
 	"  --json                    events as JSON lines on stdout\n"
 	"  --verbose                 show what libbpf and the verifier say\n"
 	"  --version, --help\n"
@@ -68,8 +72,9 @@ static void add_mapping(char *text)
 	usage("no such tier:", text);
 }
 
-static const char *const loan_names[] = { "gaps", "idle", "never" }, *const smt_names[] = { "share", "exclusive" };
-enum { NR_LOANS = 3, NR_SMT = 2 };
+static const char *const loan_names[] = { "gaps", "idle", "never" }, *const smt_names[] = { "share", "exclusive" },
+		  *const limits_names[] = { "paced", "gap", "freeze", "ignore" };
+enum { NR_LOANS = 3, NR_SMT = 2, NR_LIMITS = 4 };
 
 static unsigned one_of(const char *const *names, unsigned count, const char *what, const char *text)
 {
@@ -102,7 +107,7 @@ static unsigned millicpus(const char *text)
 
 void parse_options(int argc, char **argv)
 {
-	enum { TIER = 1, PIN, NO_PIN, HEARTBEAT, SHARE, RESERVATION, FENCE, LOANS, SMT, DETACH, IGNORE_LIMITS, JSON, VERBOSE, VERSION, HELP };
+	enum { TIER = 1, PIN, NO_PIN, HEARTBEAT, SHARE, RESERVATION, FENCE, LOANS, SMT, LIMITS, DETACH, JSON, VERBOSE, VERSION, HELP };
 	static const struct option long_options[] = {
 		{ "tier", required_argument, NULL, TIER },
 		{ "pin", required_argument, NULL, PIN },
@@ -114,7 +119,7 @@ void parse_options(int argc, char **argv)
 		{ "loans", required_argument, NULL, LOANS },
 		{ "smt", required_argument, NULL, SMT },
 		{ "detach", no_argument, NULL, DETACH },
-		{ "ignore-limits", no_argument, NULL, IGNORE_LIMITS },
+		{ "limits", required_argument, NULL, LIMITS },
 		{ "json", no_argument, NULL, JSON },
 		{ "verbose", no_argument, NULL, VERBOSE },
 		{ "version", no_argument, NULL, VERSION },
@@ -157,8 +162,8 @@ void parse_options(int argc, char **argv)
 		case DETACH:
 			options.detach = true;
 			break;
-		case IGNORE_LIMITS:
-			options.ignore_limits = true;
+		case LIMITS:
+			options.limits = one_of(limits_names, NR_LIMITS, "no such mode of limits:", optarg);
 			break;
 		case JSON:
 			options.json = true;

@@ -171,7 +171,7 @@ __noinline bool lend_once(struct loan *loan)
 	t = task_state(p);
 	if (t && p->pid != loan->lender) {
 		mark(p, t, loan->lock, loan->lender, loan->tier, 0);
-		if (t->tier > loan->tier) {
+		if (t->tier > loan->tier || t->queued >= QUEUED_HELD) {
 			c->lend_tier = loan->tier;
 			c->lend_to = p->pid;
 		}
@@ -308,6 +308,9 @@ static __noinline bool take_out(struct task_struct *p, u32 tier, bool pinned, s3
 	return taken;
 }
 
+/* pace.bpf.h: let go of a task that waits for its limit. */
+__noinline bool let_go_holder(s32 pid, u32 index);
+
 /* Take the task that this CPU is lent to, or see to it that the CPU does which can. */
 static __noinline bool take_holder(s32 cpu)
 {
@@ -321,6 +324,8 @@ static __noinline bool take_holder(s32 cpu)
 	if (!p)
 		return false;
 	t = task_state(p);
+	if (t && t->queued >= QUEUED_HELD)
+		let_go_holder(p->pid, t->queued - QUEUED_HELD);
 	if (t && t->queued && (owes(p, t) || in_rcu_section(p)))
 		tier = t->tier;
 	if (tier < NR_TIERS) {

@@ -76,11 +76,43 @@ static u32 tier_of(struct task_struct *p, struct task_state *t, u32 home, u64 no
 
 	if (duty(p))
 		return TIER_SYSTEM;
+	if (t->in_gap)
+		return TIER_BACKGROUND;
 	if (owes(p, t) && t->lent_tier < tier)
 		tier = t->lent_tier;
 	if (tier == TIER_SYSTEM)
 		return tier_of_system(now);
 	return tier == TIER_CRITICAL ? tier_of_critical(now) : tier;
+}
+
+/*
+ * Which tier is the task in now? It is counted where it belongs, from the moment that it becomes runnable: the kernel
+ * has an event for that (ops.runnable), which would cost more than all that is done here.
+ */
+static __noinline u32 enter_tier(struct task_struct *p, struct task_state *t, u64 now)
+{
+	u32 home = home_tier(p, t);
+
+	if (!t->active) {
+		t->runnable_at = now;
+		end_wait(p, t, now);
+		activate(t, home, p->scx.weight);
+		if (config.loan == LOAN_IDLE && critical_active)
+			tell_fence(true, now);
+	} else if (t->active_tier != home) {
+		/* The tier map was changed, which tells nobody. */
+		deactivate(p, t);
+		activate(t, home, p->scx.weight);
+	}
+	return t->tier = tier_of(p, t, home, now);
+}
+
+/* It is runnable no longer, or no longer ours. */
+static void leave_tier(struct task_struct *p, struct task_state *t)
+{
+	deactivate(p, t);
+	if (config.loan == LOAN_IDLE && !critical_active)
+		tell_fence(false, 0);
 }
 
 /* How often this CPU serves a tier of which `waiting` tasks are queued for it, at the least. */

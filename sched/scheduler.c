@@ -135,12 +135,12 @@ static bool wait_until_detached(void)
 	return !*attached_ops();
 }
 
-static bool same_scheduler(const struct temper_info *info)
+static bool same_scheduler(const struct scheduler *s, const struct temper_info *info)
 {
 	return info->abi == TEMPER_ABI && !memcmp(info->bpf_sha256, bpf_sha256, sizeof(bpf_sha256)) &&
 	       info->system_share_pct == options.system_share_pct &&
 	       info->reservation_mcpu == options.reservation_mcpu && info->loan == options.loan &&
-	       info->smt_exclusive == options.smt_exclusive && !memcmp(info->fence, options.fence, sizeof(info->fence)) &&
+	       info->smt_exclusive == options.smt_exclusive && info->limits == s->limits && !memcmp(info->fence, options.fence, sizeof(info->fence)) &&
 	       info->heartbeat_timeout_ms == options.heartbeat_timeout_s * 1000;
 }
 
@@ -161,7 +161,7 @@ enum temper_status take_over(struct scheduler *s, bool *adopted)
 		status = refuse_loader(&info);
 		if (status)
 			return status;
-		*adopted = same_scheduler(&info);
+		*adopted = same_scheduler(s, &info);
 		if (*adopted)
 			return adopt(s, &info);
 		note("replacing the scheduler of another build, or with other options");
@@ -178,7 +178,7 @@ static int map_fd(struct scheduler *s, const char *name)
 	return bpf_object__find_map_fd_by_name(s->object, name);
 }
 
-static enum temper_status describe(struct scheduler *s, bool limits_ignored)
+static enum temper_status describe(struct scheduler *s)
 {
 	struct temper_info info = {
 		.abi = TEMPER_ABI,
@@ -189,7 +189,7 @@ static enum temper_status describe(struct scheduler *s, bool limits_ignored)
 		.loan = options.loan,
 		.smt_exclusive = options.smt_exclusive,
 		.llcs = s->llcs,
-		.limits_ignored = limits_ignored,
+		.limits = s->limits,
 		.loader_pid = getpid(),
 	};
 
@@ -265,6 +265,7 @@ static enum temper_status configure(struct scheduler *s)
 		.smt = smt,
 		.llcs = s->llcs,
 		.smt_exclusive = smt && options.smt_exclusive,
+		.limits = s->limits,
 		/* Without a pin it cannot be orphaned. */
 		.heartbeat_timeout_ns = options.pin_dir ? options.heartbeat_timeout_s * 1000000000ull : 0,
 	};
@@ -315,7 +316,7 @@ static enum temper_status load_programs(struct scheduler *s)
 	return status;
 }
 
-enum temper_status load(struct scheduler *s, bool limits_ignored)
+enum temper_status load(struct scheduler *s)
 {
 	enum { VERIFIER_STATISTICS = 4 };
 	LIBBPF_OPTS(bpf_object_open_opts, open_options, .object_name = "temper",
@@ -328,7 +329,7 @@ enum temper_status load(struct scheduler *s, bool limits_ignored)
 	if ((status = configure(s) ?: choose_flags(s) ?: load_programs(s)))
 		return status;
 	s->exit_fd = map_fd(s, "exit_info");
-	status = describe(s, limits_ignored) ?: map_tiers(map_fd(s, "tiers")) ?: map_control(s, map_fd(s, "control"));
+	status = describe(s) ?: map_tiers(map_fd(s, "tiers")) ?: map_control(s, map_fd(s, "control"));
 	if (status)
 		return status;
 	give_sign_of_life(s);

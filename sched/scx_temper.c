@@ -57,12 +57,12 @@ static enum temper_status run(void)
 {
 	struct scheduler s = { .exit_fd = -1 };
 	enum temper_status status;
-	bool limits_ignored, adopted;
+	bool adopted;
 
-	if ((status = check_kernel()) || (status = check_limits(&limits_ignored)) || (status = take_over(&s, &adopted)))
+	if ((status = check_kernel()) || (status = choose_limits(&s.limits)) || (status = take_over(&s, &adopted)))
 		return status;
 	if (!adopted) {
-		status = load(&s, limits_ignored) ?: attach(&s);
+		status = load(&s) ?: attach(&s);
 		if (status)
 			remove_pins();
 		else

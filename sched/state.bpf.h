@@ -38,6 +38,8 @@ struct cpu_state {
 	u64 seen[NR_TIERS];    /* arrivals[] when dispatch() last looked for that tier */
 	u64 served_at[NR_TIERS]; /* when that tier last ran here, or was last seen with nothing queued */
 	u32 pinned[NR_TIERS];  /* enqueue() of any CPU: tasks queued for this CPU alone */
+	u64 turn_ends;	       /* of the running task, which has a limit; 0: it has none */
+	u64 turn_timer;	       /* when the timer that ends it expires; 0: none is under way */
 	u64 longest_wait[NR_TIERS]; /* look_for_aged(): of those, as of the last look */
 } __attribute__((aligned(64)));
 
@@ -56,7 +58,9 @@ struct task_state {
 	u32 active_weight;
 	u8 vtime_tier;	  /* tier whose clock dsq_vtime belongs to */
 	u64 vtime[NR_TIERS]; /* what it was when the task left that tier */
-	u8 queued;	  /* enum queued_as */
+	bool admitted;	  /* counted by its limit among those that wait for a CPU */
+	bool in_gap;	  /* beyond its limit, it may use what nobody wants */
+	u32 queued;	  /* enum queued_as; changed by atomic operations: withdraw() of any CPU, let_go_one() */
 	bool sync_wake;	  /* its waker said that it would sleep */
 	s32 woken_on;
 	s32 queued_cpu;	  /* for QUEUED_PINNED */
@@ -66,10 +70,17 @@ struct task_state {
 	u64 lent_lock;	  /* lend() of any waiter: the lock that it is to let go of; 0: none */
 	u64 woken_until;  /* it is about to take lent_lock, until then; 0: it has it */
 	u64 runnable_at;  /* since when it waits */
+	u32 limited;	  /* slot of the limit under which it runs; NO_SLOT: none */
+	u64 granted;	  /* ns, of that */
+	u64 prepaid;	  /* ns of the next turn, taken when it was let go of */
+	u32 prepaid_by;	  /* slot of the limit from which they were taken */
+	u64 turn_exec;	  /* sum_exec_runtime as its turn began */
+	u64 held_at;	  /* since when it waits for its limit; 0: it has had a turn since */
 	u64 charged_exec; /* sum_exec_runtime up to which it has been charged */
 };
 
-enum queued_as { NOT_QUEUED, QUEUED_SHARED, QUEUED_PINNED };
+/* QUEUED_TAKEN: out of a hold, to run in a gap. From QUEUED_HELD on: held, by which limit, a cgroup's slot. */
+enum queued_as { NOT_QUEUED, QUEUED_SHARED, QUEUED_PINNED, QUEUED_TAKEN, QUEUED_HELD = 16 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);

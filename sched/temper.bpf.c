@@ -7,8 +7,9 @@
  * that CPU can run. A task that finds a CPU idle is placed on it at once. Otherwise it
  * is queued, and a CPU that runs a lower tier is interrupted (gap.bpf.h). A CPU that
  * has to choose takes the highest tier that has a task for it, but for what is overdue
- * (progress.bpf.h, age.bpf.h). Background is never left in a CPU's local queue: whatever stops
- * running with time left is queued again, behind what is above it.
+ * (progress.bpf.h, age.bpf.h). Who has used up its cgroup's cpu.max waits (pace.bpf.h).
+ * Background is never left in a CPU's local queue: whatever stops running with time left is
+ * queued again, behind what is above it.
  *
  * The ops below stand in the order in which a task meets them.
  */
@@ -24,6 +25,7 @@
 #include "owner.bpf.h"
 #include "age.bpf.h"
 #include "progress.bpf.h"
+#include "pace.bpf.h"
 #include "orphan.bpf.h"
 
 char _license[] SEC("license") = "GPL";
@@ -49,36 +51,6 @@ void BPF_PROG(temper_enable, struct task_struct *p)
 		t->charged_exec = p->se.sum_exec_runtime;
 }
 
-/*
- * Which tier is the task in now? It is counted where it belongs, from the moment that it becomes runnable: the kernel
- * has an event for that (ops.runnable), which would cost more than all that is done here.
- */
-static __noinline u32 enter_tier(struct task_struct *p, struct task_state *t, u64 now)
-{
-	u32 home = home_tier(p, t);
-
-	if (!t->active) {
-		t->runnable_at = now;
-		end_wait(p, t, now);
-		activate(t, home, p->scx.weight);
-		if (config.loan == LOAN_IDLE && critical_active)
-			tell_fence(true, now);
-	} else if (t->active_tier != home) {
-		/* The tier map was changed, which tells nobody. */
-		deactivate(p, t);
-		activate(t, home, p->scx.weight);
-	}
-	return t->tier = tier_of(p, t, home, now);
-}
-
-/* It is runnable no longer, or no longer ours. */
-static void leave_tier(struct task_struct *p, struct task_state *t)
-{
-	deactivate(p, t);
-	if (config.loan == LOAN_IDLE && !critical_active)
-		tell_fence(false, 0);
-}
-
 SEC("struct_ops/select_cpu")
 s32 BPF_PROG(temper_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
@@ -94,6 +66,9 @@ s32 BPF_PROG(temper_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_fl
 		return prev_cpu;
 	u32 tier = enter_tier(p, t, claim.now);
 
+	/* To be held it has to be queued. */
+	if (admit(p, t, claim.now) != NO_SLOT)
+		return prev_cpu;
 	claim.background = tier == TIER_BACKGROUND;
 	claim_lower(p, tier, IDLE, prev_cpu, &claim);
 	if (claim.cpu < 0 || tier >= NR_TIERS)
@@ -103,17 +78,6 @@ s32 BPF_PROG(temper_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_fl
 	/* One that was idle may run background by the time that the task is there. */
 	dsq_insert(p, DSQ_LOCAL, slice_ns[tier], ENQ_PREEMPT);
 	return claim.cpu;
-}
-
-/* Claim the one CPU that can run a task: what did it run, or was it IDLE? Beyond that: it is not to be had. */
-static __noinline u32 claim_only(u32 tier, s32 cpu, u64 now)
-{
-	if (tier == TIER_BACKGROUND && !may_take_background(cpu))
-		return IDLE + 1;
-	for (u32 lower = IDLE; lower > TIER_CRITICAL && lower > tier; lower--)
-		if (claim_cpu(lower, cpu, now))
-			return lower;
-	return IDLE + 1;
 }
 
 /* Put a task on the CPU that alone can run it or, where that is taken, into its queue. */
@@ -163,18 +127,23 @@ void BPF_PROG(temper_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	struct task_state *t = task_state(p);
 	u64 now = clock_ns();
+	u32 by;
 
 	if (!t) {
 		scheduler_error("task %d has no state", p->pid);
 		return;
 	}
-	withdraw(t);
+	withdraw(t, now);
+	t->in_gap = false;
 	enter_tier(p, t, now);
 	if (serves_one_cpu(p)) {
 		dsq_insert(p, DSQ_LOCAL, slice_ns[TIER_SYSTEM], enq_flags | ENQ_PREEMPT);
 		return;
 	}
-	if (p->nr_cpus_allowed == 1 || may_not_migrate(p))
+	by = admit(p, t, now);
+	if (by != NO_SLOT)
+		hold(p, t, by, now, enq_flags);
+	else if (p->nr_cpus_allowed == 1 || may_not_migrate(p))
 		enqueue_pinned(p, t, now, enq_flags);
 	else
 		enqueue_shared(p, t, now, enq_flags);
@@ -241,7 +210,7 @@ static __noinline bool due_before(u64 vtime, u32 tier, s32 cpu)
 }
 
 /* Let the task that ran go on: for the kernel, one with a slice needs no choosing. */
-static void keep(struct task_struct *p, u32 tier, s32 cpu, u64 now)
+static void keep(struct task_struct *p, struct task_state *t, u32 tier, s32 cpu, u64 now)
 {
 	struct cpu_state *c = cpu_state(cpu);
 
@@ -255,6 +224,7 @@ static void keep(struct task_struct *p, u32 tier, s32 cpu, u64 now)
 	c->parole = false;
 	c->served_at[tier] = now;
 	set_slice(p, slice_ns[tier]);
+	begin_turn(p, t, cpu, now);
 	if (tier > TIER_CRITICAL)
 		recheck(tier, cpu);
 }
@@ -292,20 +262,27 @@ void BPF_PROG(temper_dispatch, s32 cpu, struct task_struct *prev)
 	struct cpu_state *c = cpu_state(cpu);
 	u64 now = clock_ns(), turn = 0;
 	u32 prev_tier = NR_TIERS, overdue;
+	bool over = false;
 
 	end_transit(c);
 	c->parole_next = 0;
 	if (t) {
 		charge(prev, t);
+		if (t->limited != NO_SLOT) {
+			pay_turn(prev, t);
+			over = turn_must_end(prev, t, now);
+		}
+		t->in_gap = over && config.limits == LIMITS_GAP;
 		/* Its turn goes on for as long as others wait for what it holds. */
 		if (c->parole && owes(prev, t) && !higher_queued(t->lent_tier, c)) {
 			set_slice(prev, slice_ns[TIER_BACKGROUND]);
 			limit_parole(cpu, LEAST_TURN);
+			begin_turn(prev, t, cpu, now);
 			return;
 		}
 		change_tier(prev, t, cpu, now);
-		/* Where it may not stay, the kernel fetches it. */
-		if (bpf_cpumask_test_cpu(cpu, prev->cpus_ptr))
+		/* Where it may not stay, the kernel fetches it; where it has to wait, it is queued anew. */
+		if (bpf_cpumask_test_cpu(cpu, prev->cpus_ptr) && (!over || t->in_gap))
 			prev_tier = t->tier;
 	}
 	overdue = overdue_tier(c, now, &turn);
@@ -324,12 +301,14 @@ void BPF_PROG(temper_dispatch, s32 cpu, struct task_struct *prev)
 		}
 		if (tier == prev_tier) {
 			if (!due_before(prev->scx.dsq_vtime, tier, cpu) || !take(tier, cpu))
-				keep(prev, tier, cpu, now);
+				keep(prev, t, tier, cpu, now);
 			return;
 		}
 		if ((queued[tier] || c->pinned[tier]) && take(tier, cpu))
 			return;
 	}
+	if (config.limits == LIMITS_GAP && may_take_background(cpu) && take_held(cpu, now))
+		return;
 	/* It stays idle. One that becomes so says it in update_idle(): a real-time task may take it first. */
 	if (!c->busy)
 		recheck(IDLE, cpu);
@@ -365,14 +344,17 @@ void BPF_PROG(temper_running, struct task_struct *p)
 	/* Another that got in before it leaves it where it is: in transit. */
 	if (t->queued == QUEUED_SHARED)
 		end_transit(c);
-	withdraw(t);
+	withdraw(t, now);
 	/* It has been in no queue: the kernel put it back where it ran, after a change of its policy, say. */
 	if (!t->active)
 		enter_tier(p, t, now);
+	if (t->in_gap)
+		t->tier = TIER_BACKGROUND;
 	u32 tier = t->tier;
 
 	if (tier >= NR_TIERS)
 		return;
+	begin_turn(p, t, cpu, now);
 	count_wait(tier, now - t->runnable_at);
 	end_handoff(p, t, cpu, now);
 	charge(p, t);
@@ -421,6 +403,8 @@ void BPF_PROG(temper_stopping, struct task_struct *p, bool runnable)
 	/* Whoever interrupts background waits for this CPU now: background is charged when it goes on. */
 	if (t->tier != TIER_BACKGROUND)
 		charge(p, t);
+	if (t->limited != NO_SLOT)
+		end_turn(p, t, cpu);
 	end_claim(c, t->tier, now);
 	if (t->tier > TIER_CRITICAL)
 		shut_cpu(t->tier, cpu);
@@ -447,7 +431,7 @@ void BPF_PROG(temper_disable, struct task_struct *p)
 
 	if (!t)
 		return;
-	withdraw(t);
+	withdraw(t, clock_ns());
 	leave_tier(p, t);
 }
 
@@ -499,12 +483,13 @@ void BPF_PROG(temper_set_weight, struct task_struct *p, u32 weight)
 SEC("struct_ops.s/cgroup_init")
 s32 BPF_PROG(temper_cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_args *args)
 {
-	return open_slot(cgrp, args->weight);
+	return open_slot(cgrp, args->weight) ?: open_limit(cgrp, args);
 }
 
 SEC("struct_ops.s/cgroup_exit")
 void BPF_PROG(temper_cgroup_exit, struct cgroup *cgrp)
 {
+	close_limit(cgrp);
 	close_slot(cgrp);
 }
 
@@ -525,9 +510,16 @@ void BPF_PROG(temper_cgroup_set_weight, struct cgroup *cgrp, u32 weight)
 	set_cgroup_weight(cgrp, weight);
 }
 
+SEC("struct_ops/cgroup_set_bandwidth")
+void BPF_PROG(temper_cgroup_set_bandwidth, struct cgroup *cgrp, u64 period_us, u64 quota_us, u64 burst_us)
+{
+	change_limit(cgrp, period_us, quota_us, burst_us);
+}
+
 static __always_inline s32 start_timers(void)
 {
 	s32 err = prepare_cpu_timers(TIMER_HANDOFF, handoff_failed) ?: prepare_cpu_timers(TIMER_PAROLE, end_parole) ?:
+		  prepare_cpu_timers(TIMER_TURN, turn_is_over) ?:
 		  prepare_timer(TIMER_LOOK, look_for_aged) ?: prepare_timer(TIMER_HEARTBEAT, check_heartbeat);
 
 	if (err || !start_timer(TIMER_LOOK, LOOK_PERIOD, 0))
@@ -596,6 +588,7 @@ struct sched_ext_ops temper_ops = {
 	.cgroup_exit = (void *)temper_cgroup_exit,
 	.cgroup_move = (void *)temper_cgroup_move,
 	.cgroup_set_weight = (void *)temper_cgroup_set_weight,
+	.cgroup_set_bandwidth = (void *)temper_cgroup_set_bandwidth,
 	.init = (void *)temper_init,
 	.exit = (void *)temper_exit,
 	.flags = SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING | SCX_OPS_ENQ_MIGRATION_DISABLED,

@@ -39,6 +39,8 @@ struct cgroup_slot {
 	u32 tier;
 	u64 tier_gen; /* control.tier_gen + 1 for which `tier` holds; 0: never looked up */
 	u32 default_tier;
+	u32 limited;	  /* look_up_limit(): the nearest limited cgroup, from this one up; NO_SLOT: none */
+	u64 limited_gen;  /* limits_gen for which that holds */
 };
 
 struct {
@@ -173,6 +175,7 @@ static s32 open_slot(struct cgroup *cgrp, u32 weight)
 	s->id = cgrp->kn->id;
 	s->parent = parent_index;
 	s->tier_gen = 0;
+	s->limited_gen = 0;
 	s->default_tier = default_tier(cgrp, parent ? parent->default_tier : TIER_STANDARD);
 	*mine = index;
 	return 0;

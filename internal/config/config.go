@@ -34,6 +34,14 @@ const (
 	LoansNever = "never" // not at all
 )
 
+// What becomes of a task whose cgroup has used up its cpu.max.
+const (
+	LimitsPaced  = "paced"  // it waits for a few milliseconds
+	LimitsGap    = "gap"    // it may use what nobody wants
+	LimitsFreeze = "freeze" // it waits for the next period
+	LimitsIgnore = "ignore" // nothing
+)
+
 // Whether background may run beside a thread of the same core that runs critical work.
 const (
 	SMTShare     = "share"
@@ -44,7 +52,7 @@ const (
 type Config struct {
 	Cgroups          map[string]tier.Tier // by path in the cgroup tree
 	Units            map[string]tier.Tier // by name of the systemd unit
-	IgnoreLimits     bool
+	Limits           string
 	HeartbeatTimeout time.Duration // 0: a scheduler without a loader stays for ever
 	SystemShare      int           // per cent of the node that the system tier is sure of
 	Reservation      float64       // CPUs up to which critical comes first; 0: however much it uses
@@ -70,7 +78,7 @@ func Load(path string) (*Config, error) {
 // Parse reads a configuration; errors name the line.
 func Parse(data []byte) (*Config, error) {
 	f := file{HeartbeatTimeout: duration{value: 10 * time.Second}, SystemShare: share{value: 20},
-		Loans: loans{LoansGaps}, SMT: smt{SMTShare}, Fallback: fallback{FallbackIdle}}
+		Loans: loans{LoansGaps}, Limits: limits{LimitsPaced}, SMT: smt{SMTShare}, Fallback: fallback{FallbackIdle}}
 	decoder := yaml.NewDecoder(strings.NewReader(string(data)))
 	decoder.KnownFields(true)
 	// A file without content (io.EOF) is a configuration: nothing has a tier of its own.
@@ -82,7 +90,7 @@ func Parse(data []byte) (*Config, error) {
 	}
 	cfg := &Config{
 		Cgroups: map[string]tier.Tier{}, Units: map[string]tier.Tier{},
-		IgnoreLimits: f.IgnoreLimits, HeartbeatTimeout: f.HeartbeatTimeout.value,
+		Limits: f.Limits.value, HeartbeatTimeout: f.HeartbeatTimeout.value,
 		SystemShare: f.SystemShare.value, Reservation: f.Reservation.value,
 		Fence: f.Fence.value, Loans: f.Loans.value, SMT: f.SMT.value, Fallback: f.Fallback.value,
 	}

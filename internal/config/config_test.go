@@ -20,7 +20,7 @@ tiers:
   critical: { cgroups: [/kubepods/x], units: [nginx.service] }
   background:
     cgroups: [/batch]
-ignoreLimits: true
+limits: gap
 heartbeatTimeout: 0s
 systemShare: 30
 reservation: 2.5
@@ -33,9 +33,9 @@ fallback: none
 		t.Fatal(err)
 	}
 	want := &Config{
-		Cgroups:      map[string]tier.Tier{"/kubepods/x": tier.Critical, "/batch": tier.Background},
-		Units:        map[string]tier.Tier{"nginx.service": tier.Critical},
-		IgnoreLimits: true, HeartbeatTimeout: 0, SystemShare: 30, Reservation: 2.5,
+		Cgroups: map[string]tier.Tier{"/kubepods/x": tier.Critical, "/batch": tier.Background},
+		Units:   map[string]tier.Tier{"nginx.service": tier.Critical},
+		Limits:  LimitsGap, HeartbeatTimeout: 0, SystemShare: 30, Reservation: 2.5,
 		Fence: cpuset.New(2, 3, 6), Loans: LoansIdle, SMT: SMTExclusive, Fallback: FallbackNone,
 	}
 	if !reflect.DeepEqual(cfg, want) {
@@ -49,7 +49,7 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &Config{Cgroups: map[string]tier.Tier{}, Units: map[string]tier.Tier{},
-		HeartbeatTimeout: 10 * time.Second, SystemShare: 20, Loans: LoansGaps, SMT: SMTShare, Fallback: FallbackIdle}
+		HeartbeatTimeout: 10 * time.Second, SystemShare: 20, Limits: LimitsPaced, Loans: LoansGaps, SMT: SMTShare, Fallback: FallbackIdle}
 	for name, text := range map[string]string{"empty": "", "comment": "# nothing\n", "the shipped example": string(example)} {
 		cfg, err := Parse([]byte(text))
 		if err != nil {
@@ -62,7 +62,7 @@ func TestDefaults(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
-		{"unknown key", "ignoreLimit: true\n", `line 1: unknown key "ignoreLimit": use tiers, ignoreLimits`},
+		{"unknown key", "limit: true\n", `line 1: unknown key "limit": use tiers, limits`},
 		{"unknown tier", "tiers:\n  bronze: {}\n", `line 2: unknown tier "bronze": use system, critical`},
 		{"unknown key in a tier", "tiers:\n  system:\n    pods: []\n", `line 3: unknown key "pods": use cgroups or units`},
 		{"relative", "tiers:\n  system:\n    cgroups: [a/b]\n", `line 3: cgroup "a/b" is relative`},
@@ -89,7 +89,8 @@ func TestRefused(t *testing.T) {
 		{"smt", "smt: both\n", `line 1: smt "both": use share or exclusive`},
 		{"timeout", "heartbeatTimeout: 1s\n", "line 1: heartbeatTimeout"},
 		{"no duration", "heartbeatTimeout: 10\n", "is not a duration"},
-		{"wrong type", "ignoreLimits: perhaps\n", "line 1"},
+		{"limits", "limits: keep\n", `line 1: limits "keep": use paced, gap, freeze or ignore`},
+		{"wrong type", "tiers: perhaps\n", "line 1"},
 		{"no mapping", "- a\n", "line 1"},
 		{"no YAML", "tiers: [\n", "line "},
 		{"two documents", "fallback: none\n---\nfallback: none\n", "one YAML document"},

@@ -15,7 +15,7 @@ import (
 // file is the configuration as written.
 type file struct {
 	Tiers            tiers    `yaml:"tiers"`
-	IgnoreLimits     bool     `yaml:"ignoreLimits"`
+	Limits           limits   `yaml:"limits"`
 	HeartbeatTimeout duration `yaml:"heartbeatTimeout"`
 	SystemShare      share    `yaml:"systemShare"`
 	Reservation      cpus     `yaml:"reservation"`
@@ -41,7 +41,7 @@ type members struct {
 var (
 	nouns = map[string]string{"file": "key", "tiers": "tier", "members": "key"}
 	known = map[string]string{
-		"file":    "tiers, ignoreLimits, heartbeatTimeout, systemShare, reservation, fence, loans, smt or fallback",
+		"file":    "tiers, limits, heartbeatTimeout, systemShare, reservation, fence, loans, smt or fallback",
 		"tiers":   "system, critical, standard or background",
 		"members": "cgroups or units",
 	}
@@ -118,10 +118,16 @@ func (f *fence) UnmarshalYAML(node *yaml.Node) (err error) {
 }
 
 type (
+	limits   struct{ value string }
 	loans    struct{ value string }
 	smt      struct{ value string }
 	fallback struct{ value string }
 )
+
+func (l *limits) UnmarshalYAML(node *yaml.Node) (err error) {
+	l.value, err = oneOf(node, "limits", LimitsPaced, LimitsGap, LimitsFreeze, LimitsIgnore)
+	return err
+}
 
 func (l *loans) UnmarshalYAML(node *yaml.Node) (err error) {
 	l.value, err = oneOf(node, "loans", LoansGaps, LoansIdle, LoansNever)

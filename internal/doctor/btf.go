@@ -81,6 +81,12 @@ func (n Node) park() Check {
 	return ok(name, "what others wait for gets through: "+strings.Join(helped, ", "))
 }
 
+// tellsLimits tells whether the kernel tells a scheduler of cpu.max: since 6.17.
+func (n Node) tellsLimits() bool {
+	spec, err := btf.LoadSpec(n.Root.Path("/sys/kernel/btf/vmlinux"))
+	return err == nil && hasMember(spec, "sched_ext_ops", "cgroup_set_bandwidth")
+}
+
 func hasMember(spec *btf.Spec, name, member string) bool {
 	var s *btf.Struct
 	return spec.TypeByName(name, &s) == nil && slices.ContainsFunc(s.Members, func(m btf.Member) bool { return m.Name == member })

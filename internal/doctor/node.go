@@ -52,6 +52,9 @@ func (n Node) limits() Check {
 	if len(limits) == 0 {
 		return ok(name, "no finite cpu.max")
 	}
+	if n.tellsLimits() {
+		return ok(name, fmt.Sprintf("%d with a finite cpu.max, which is kept", len(limits)))
+	}
 	var some []string
 	for _, l := range limits[:min(shown, len(limits))] {
 		some = append(some, fmt.Sprintf("%s (%s)", l.Cgroup, l.Max))
@@ -59,8 +62,8 @@ func (n Node) limits() Check {
 	if len(limits) > shown {
 		some = append(some, fmt.Sprintf("and %d more", len(limits)-shown))
 	}
-	return fail(exit.LimitsPresent, name, fmt.Sprintf("%d with a finite cpu.max, which a sched_ext scheduler does not keep: %s", len(limits), strings.Join(some, ", ")),
-		"write max to those cpu.max (systemd: CPUQuota=), or say ignoreLimits: true")
+	return fail(exit.LimitsPresent, name, fmt.Sprintf("%d with a finite cpu.max, of which this kernel tells no scheduler: %s", len(limits), strings.Join(some, ", ")),
+		"boot 6.17 or later, write max to those cpu.max (systemd: CPUQuota=), or say limits: ignore")
 }
 
 func (n Node) bpffs() Check {

@@ -10,7 +10,7 @@ import "temper.dev/temper/internal/tier"
 const OpsName = "temper"
 
 // ABI is the layout of the maps that this code can read.
-const ABI = 3
+const ABI = 4
 
 // HistBuckets is the number of buckets of a Hist.
 const HistBuckets = 28
@@ -57,13 +57,40 @@ const (
 	LoanNever = 2
 )
 
+// What becomes of a task whose cgroup has used up its cpu.max: config.LimitsPaced and so on.
+const (
+	LimitsPaced  = 0
+	LimitsGap    = 1
+	LimitsFreeze = 2
+	LimitsIgnore = 3
+)
+
+// Limit is an entry of map "limits"; QuotaNs of 0: the cgroup has no limit.
+type Limit struct {
+	Cgroup        uint64
+	QuotaNs       uint64
+	PeriodNs      uint64
+	BurstNs       uint64
+	LeftNs        int64
+	FilledAt      uint64
+	UsedNs        uint64
+	BeyondNs      uint64
+	OverrunNs     uint64
+	Holds         uint64
+	HeldSince     uint64
+	HeldNs        uint64
+	LongestHoldNs uint64
+	Held          uint32
+	Admitted      uint32
+}
+
 // Info is the entry of map "info".
 type Info struct {
 	ABI                uint32
 	NrCPUs             uint32
 	HeartbeatTimeoutMs uint32
 	SystemSharePct     uint32
-	LimitsIgnored      uint32
+	Limits             uint32
 	LoaderPID          uint32
 	ReservationMCPU    uint32
 	Loan               uint32

@@ -23,6 +23,7 @@ var twins = map[string]any{
 	"temper_stats":      Stats{},
 	"temper_control":    Control{},
 	"temper_info":       Info{},
+	"temper_limit":      Limit{},
 	"temper_exit_info":  ExitInfo{},
 }
 
@@ -37,6 +38,7 @@ var values = map[string]int{
 	"TIER_SYSTEM": int(tier.System), "TIER_CRITICAL": int(tier.Critical), "TIER_STANDARD": int(tier.Standard),
 	"TIER_BACKGROUND": int(tier.Background), "NR_TIERS": tier.Count,
 	"LOAN_GAPS": LoanGaps, "LOAN_IDLE": LoanIdle, "LOAN_NEVER": LoanNever,
+	"LIMITS_PACED": LimitsPaced, "LIMITS_GAP": LimitsGap, "LIMITS_FREEZE": LimitsFreeze, "LIMITS_IGNORE": LimitsIgnore,
 	"TEMPER_ABI": ABI, "TEMPER_HIST_BUCKETS": HistBuckets,
 	"TEMPER_OK": exit.OK, "TEMPER_FAILED": exit.Failed, "TEMPER_USAGE": exit.Usage, "TEMPER_NOT_ROOT": exit.NotRoot,
 	"TEMPER_NO_SCHED_EXT": exit.NoSchedExt, "TEMPER_BAD_BTF": exit.BadBTF, "TEMPER_OTHER_SCHEDULER": exit.OtherScheduler,

@@ -55,7 +55,7 @@ type Loader struct {
 func Args(cfg *config.Config, pins string) []string {
 	args := []string{"--json", "--pin", pins,
 		"--heartbeat-timeout", strconv.Itoa(int(cfg.HeartbeatTimeout / time.Second)),
-		"--system-share", strconv.Itoa(cfg.SystemShare)}
+		"--system-share", strconv.Itoa(cfg.SystemShare), "--limits", cfg.Limits}
 	if cfg.Reservation > 0 {
 		args = append(args, "--reservation", strconv.FormatFloat(cfg.Reservation, 'f', -1, 64))
 	}
@@ -64,9 +64,6 @@ func Args(cfg *config.Config, pins string) []string {
 	}
 	if cfg.SMT == config.SMTExclusive {
 		args = append(args, "--smt", cfg.SMT)
-	}
-	if cfg.IgnoreLimits {
-		args = append(args, "--ignore-limits")
 	}
 	return args
 }

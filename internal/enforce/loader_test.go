@@ -155,10 +155,10 @@ func TestLoaderHandsOverWhenTheAgentDies(t *testing.T) {
 }
 
 func TestArgs(t *testing.T) {
-	cfg := &config.Config{IgnoreLimits: true, HeartbeatTimeout: 12 * time.Second, SystemShare: 30, Reservation: 2.5,
+	cfg := &config.Config{Limits: config.LimitsGap, HeartbeatTimeout: 12 * time.Second, SystemShare: 30, Reservation: 2.5,
 		Fence: cpuset.New(2, 3, 6), Loans: config.LoansIdle, SMT: config.SMTExclusive}
-	want := []string{"--json", "--pin", "/pins", "--heartbeat-timeout", "12", "--system-share", "30", "--reservation", "2.5",
-		"--fence", "2-3,6", "--loans", "idle", "--smt", "exclusive", "--ignore-limits"}
+	want := []string{"--json", "--pin", "/pins", "--heartbeat-timeout", "12", "--system-share", "30", "--limits", "gap", "--reservation", "2.5",
+		"--fence", "2-3,6", "--loans", "idle", "--smt", "exclusive"}
 	if got := Args(cfg, "/pins"); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

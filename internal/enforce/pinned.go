@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"math/bits"
 	"path/filepath"
+	"slices"
 
 	"github.com/cilium/ebpf"
 	"k8s.io/utils/cpuset"
@@ -29,6 +30,7 @@ type Snapshot struct {
 	Stats   Stats // sum over CPUs
 	Exit    ExitInfo
 	Tiers   map[uint64]tier.Tier // by cgroup id
+	Limits  []Limit              // of the cgroups that have one
 }
 
 // ReadPinned reads all maps pinned in dir; ErrNotPinned if there are none.
@@ -55,8 +57,26 @@ func ReadPinned(dir string) (*Snapshot, error) {
 		return nil, err
 	}
 	defer tiers.Close()
-	s.Tiers, err = tiers.Entries()
+	if s.Tiers, err = tiers.Entries(); err != nil {
+		return nil, err
+	}
+	s.Limits, err = readLimits(dir)
 	return s, err
+}
+
+// readLimits reads all of map "limits" with one call of the kernel, and keeps what has a limit.
+func readLimits(dir string) ([]Limit, error) {
+	const name = "limits"
+	m, err := openPinned(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	defer m.Close()
+	slots, all := make([]uint32, m.MaxEntries()), make([]Limit, m.MaxEntries())
+	if _, err := m.BatchLookup(new(ebpf.MapBatchCursor), slots, all, nil); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+		return nil, fmt.Errorf("cannot read map %s: %w", filepath.Join(dir, name), err)
+	}
+	return slices.DeleteFunc(all, func(l Limit) bool { return l.QuotaNs == 0 }), nil
 }
 
 func readInfo(dir string, info *Info) error {
@@ -113,6 +133,11 @@ func (i *Info) FenceCPUs() cpuset.CPUSet {
 // Loans is the fence's, in the configuration's words.
 func (i *Info) Loans() string {
 	return map[uint32]string{LoanGaps: config.LoansGaps, LoanIdle: config.LoansIdle, LoanNever: config.LoansNever}[i.Loan]
+}
+
+// LimitsMode is the scheduler's, in the configuration's words.
+func (i *Info) LimitsMode() string {
+	return map[uint32]string{LimitsPaced: config.LimitsPaced, LimitsGap: config.LimitsGap, LimitsFreeze: config.LimitsFreeze, LimitsIgnore: config.LimitsIgnore}[i.Limits]
 }
 
 // SMT is the scheduler's, in the configuration's words.

@@ -1,16 +1,21 @@
 package status
 
 import (
+	"cmp"
 	"encoding/hex"
+	"fmt"
+	"slices"
 	"time"
 
+	"temper.dev/temper/internal/cgroup"
 	"temper.dev/temper/internal/enforce"
+	"temper.dev/temper/internal/host"
 	"temper.dev/temper/internal/tier"
 )
 
 // fromMaps adds the scheduler's own figures.
 func (s *Status) fromMaps(m *enforce.Snapshot, monotonic time.Duration) {
-	s.LimitsIgnored = m.Info.LimitsIgnored != 0
+	s.LimitsMode = m.Info.LimitsMode()
 	age := monotonic - time.Duration(m.Control.HeartbeatNs)
 	s.Loader = &Loader{
 		PID: int(m.Info.LoaderPID), SystemSharePct: int(m.Info.SystemSharePct), ReservationCPUs: float64(m.Info.ReservationMCPU) / 1000,
@@ -41,4 +46,33 @@ func (s *Status) fromMaps(m *enforce.Snapshot, monotonic time.Duration) {
 		LoanBackP50US: m.Stats.LoanBack.Percentile(50), LoanBackP99US: m.Stats.LoanBack.Percentile(99),
 		Kicks: m.Stats.GapKicks, Rechecks: m.Stats.Rechecks, SystemOver: m.Stats.SystemOver, CriticalOver: m.Stats.CriticalOver,
 	}
+}
+
+// addLimits lists limits by the cgroups' paths; one that has gone since has its id.
+func (s *Status) addLimits(root host.Root, limits []enforce.Limit) {
+	if len(limits) == 0 {
+		return
+	}
+	paths := map[uint64]string{}
+	err := cgroup.Walk(root, func(cg string) {
+		if id, err := cgroup.ID(root, cg); err == nil {
+			paths[id] = cg
+		}
+	})
+	if err != nil {
+		s.problem("cgroups cannot be searched for those with a limit: %v", err)
+	}
+	for _, l := range limits {
+		path, ok := paths[l.Cgroup]
+		if !ok {
+			path = fmt.Sprintf("(gone: %d)", l.Cgroup)
+		}
+		ms := func(ns uint64) float64 { return float64(ns/1000) / 1e3 }
+		s.Limits = append(s.Limits, Limit{
+			Cgroup: path, CPUs: float64(l.QuotaNs) / float64(l.PeriodNs), PeriodMs: ms(l.PeriodNs), BurstMs: ms(l.BurstNs),
+			UsedSeconds: float64(l.UsedNs/1e6) / 1e3, BeyondSeconds: float64(l.BeyondNs/1e6) / 1e3, OverrunMs: ms(l.OverrunNs),
+			Holds: l.Holds, HeldSeconds: float64(l.HeldNs/1e6) / 1e3, LongestHoldMs: ms(l.LongestHoldNs), Waiting: l.Held,
+		})
+	}
+	slices.SortFunc(s.Limits, func(a, b Limit) int { return cmp.Compare(a.Cgroup, b.Cgroup) })
 }

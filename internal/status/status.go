@@ -21,16 +21,16 @@ type Status struct {
 	Reason   string       `json:"reason"`
 	Since    *time.Time   `json:"since"` // of the rung; null: unknown without an agent
 
-	Agent     Agent          `json:"agent"`
-	Scheduler host.Scheduler `json:"scheduler"`
-	// LimitsIgnored: attached although some cgroup has a finite cpu.max.
-	LimitsIgnored bool           `json:"limits_ignored"`
-	Loader        *Loader        `json:"loader"` // null: no maps are pinned
-	Tiers         []Tier         `json:"tiers"`
-	Gap           *Gap           `json:"gap"` // null without counters
-	Cgroups       []agent.Member `json:"cgroups"`
-	Problems      []string       `json:"problems"`
-	Exits         []agent.Exit   `json:"exits"` // the newest last
+	Agent      Agent          `json:"agent"`
+	Scheduler  host.Scheduler `json:"scheduler"`
+	LimitsMode string         `json:"limits_mode"` // as in the configuration; "": nobody knows
+	Loader     *Loader        `json:"loader"`      // null: no maps are pinned
+	Tiers      []Tier         `json:"tiers"`
+	Gap        *Gap           `json:"gap"` // null without counters
+	Limits     []Limit        `json:"limits"`
+	Cgroups    []agent.Member `json:"cgroups"`
+	Problems   []string       `json:"problems"`
+	Exits      []agent.Exit   `json:"exits"` // the newest last
 }
 
 // Agent is whether somebody looks after the node.
@@ -84,6 +84,21 @@ type Gap struct {
 	CriticalOver  uint64 `json:"critical_over"` // times that the critical tier had used up its reservation
 }
 
+// Limit is a cgroup's cpu.max, and what it has come to since the scheduler was attached.
+type Limit struct {
+	Cgroup        string  `json:"cgroup"`
+	CPUs          float64 `json:"cpus"` // quota over period
+	PeriodMs      float64 `json:"period_ms"`
+	BurstMs       float64 `json:"burst_ms"`
+	UsedSeconds   float64 `json:"used_s"`
+	BeyondSeconds float64 `json:"beyond_s"`        // of that, beyond the limit, in gaps
+	OverrunMs     float64 `json:"overrun_ms"`      // of that, before it was paid: by late timers, and tasks that are never held
+	Holds         uint64  `json:"holds"`           // times that a task had to wait for the limit
+	HeldSeconds   float64 `json:"held_s"`          // in which some task waited for it
+	LongestHoldMs float64 `json:"longest_hold_ms"` // of one task, until it could be chosen again
+	Waiting       uint32  `json:"waiting"`         // tasks, now
+}
+
 // Sources are where the truth lies.
 type Sources struct {
 	Root      host.Root
@@ -94,7 +109,7 @@ type Sources struct {
 // Gather looks at the node. Missing pieces are told as problems, not as failures: status must
 // answer most of all where something is broken.
 func Gather(src Sources) *Status {
-	s := &Status{Tiers: []Tier{}, Cgroups: []agent.Member{}, Problems: []string{}, Exits: []agent.Exit{}}
+	s := &Status{Tiers: []Tier{}, Limits: []Limit{}, Cgroups: []agent.Member{}, Problems: []string{}, Exits: []agent.Exit{}}
 	var err error
 	if s.Scheduler, err = src.Root.Scheduler(); err != nil {
 		s.problem("the kernel's state cannot be read: %v", err)
@@ -105,6 +120,7 @@ func Gather(src Sources) *Status {
 	switch {
 	case err == nil:
 		s.fromMaps(maps, src.Monotonic)
+		s.addLimits(src.Root, maps.Limits)
 	case errors.Is(err, fs.ErrPermission):
 		s.problem("counters are for root only")
 	case !errors.Is(err, enforce.ErrNotPinned):

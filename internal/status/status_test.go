@@ -23,6 +23,7 @@ func attached(t *testing.T, ops string) host.Root {
 		"/sys/kernel/sched_ext/enable_seq":  "3\n",
 		"/sys/kernel/sched_ext/nr_rejected": "1\n",
 		"/sys/kernel/sched_ext/root/ops":    ops + "\n",
+		"/sys/fs/cgroup/web/cgroup.procs":   "",
 	})
 }
 
@@ -37,10 +38,12 @@ func withAgent(t *testing.T, root host.Root) {
 
 func snapshot() (*enforce.Snapshot, error) {
 	s := &enforce.Snapshot{
-		Info: enforce.Info{ABI: enforce.ABI, NrCPUs: 2, HeartbeatTimeoutMs: 10000, SystemSharePct: 20, LimitsIgnored: 1, LoaderPID: 4242, ReservationMCPU: 1500,
+		Info: enforce.Info{ABI: enforce.ABI, NrCPUs: 2, HeartbeatTimeoutMs: 10000, SystemSharePct: 20, Limits: enforce.LimitsGap, LoaderPID: 4242, ReservationMCPU: 1500,
 			Loan: enforce.LoanIdle, SMTExclusive: 1, Fence: [8]uint64{0b11001100, 0b11}, BPFSHA256: [32]uint8{0xab, 0xcd}},
 		Control: enforce.Control{TierGen: 2, HeartbeatNs: uint64(99500 * time.Millisecond)},
 		Tiers:   map[uint64]tier.Tier{10: tier.Critical, 11: tier.Background, 12: tier.Background},
+		Limits: []enforce.Limit{{Cgroup: 1, QuotaNs: 150e6, PeriodNs: 100e6, BurstNs: 20e6, UsedNs: 12345678900, BeyondNs: 2e9, OverrunNs: 1234567,
+			Holds: 77, HeldNs: 3e9, LongestHoldNs: 4321000, Held: 6}},
 	}
 	perCPU := enforce.Stats{GapKicks: 12, Rechecks: 1, SystemOver: 2, CriticalOver: 4}
 	perCPU.Gap.Bucket[5], perCPU.Gap.Bucket[8] = 98, 2

@@ -45,6 +45,11 @@ func (s *Status) Write(w io.Writer, style Style) {
 				below(s.Gap.LoanBackP50US), below(s.Gap.LoanBackP99US))
 		}
 	}
+	if len(s.Limits) > 0 {
+		fmt.Fprintln(w)
+		s.writeLimits(out)
+		out.Flush()
+	}
 	if len(s.Cgroups) > 0 {
 		fmt.Fprintln(w)
 		s.writeCgroups(out)
@@ -109,8 +114,11 @@ func (s *Status) writeHead(w io.Writer, style Style) {
 			fmt.Fprintf(w, "placement\tnear where a task last ran: %d last-level caches\n", s.Loader.LLCs)
 		}
 	}
-	if s.LimitsIgnored {
-		fmt.Fprintf(w, "limits\t%s\n", style.Warn("ignored: finite cpu.max is not kept"))
+	switch s.LimitsMode {
+	case config.LimitsIgnore:
+		fmt.Fprintf(w, "limits\t%s\n", style.Warn("ignored: cpu.max is not kept"))
+	case config.LimitsGap, config.LimitsFreeze:
+		fmt.Fprintf(w, "limits\t%s\n", s.LimitsMode)
 	}
 }
 
@@ -119,6 +127,14 @@ func (s *Status) writeTiers(w io.Writer) {
 	for _, t := range s.Tiers {
 		fmt.Fprintf(w, "%s\t%d\t%.1f s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\n", t.Tier, t.Cgroups, t.CPUSeconds,
 			below(t.WaitP50US), below(t.WaitP99US), micros(t.WaitMaxUS), t.Queued, t.Preempted, t.Paroles, t.Aged, t.Lent)
+	}
+}
+
+func (s *Status) writeLimits(w io.Writer) {
+	fmt.Fprintln(w, "LIMIT OF\tCPUS\tUSED\tBEYOND\tOVERRUN\tHOLDS\tHELD\tLONGEST\tWAITING")
+	for _, l := range s.Limits {
+		fmt.Fprintf(w, "%s\t%.3g\t%.1f s\t%.1f s\t%.1f ms\t%d\t%.1f s\t%.1f ms\t%d\n", l.Cgroup, l.CPUs, l.UsedSeconds,
+			l.BeyondSeconds, l.OverrunMs, l.Holds, l.HeldSeconds, l.LongestHoldMs, l.Waiting)
 	}
 }
 

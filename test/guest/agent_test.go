@@ -138,26 +138,3 @@ func TestReload(t *testing.T) {
 	reload("tiers:\n  critical: { cgroups: [/batch] }\n")
 	eventually(t, "/batch is critical", func() bool { got, ok := mapped(t, "/batch"); return ok && got == tier.Critical })
 }
-
-func TestLimitsAreRefused(t *testing.T) {
-	makeCgroup(t, "/limited")
-	write(t, root.Cgroup("/cgroup.subtree_control"), "+cpu")
-	write(t, root.Cgroup("/limited/cpu.max"), "50000 100000")
-	if code, _, stderr := finish(t, exec.Command("scx_temper", "--no-pin")); code != exit.LimitsPresent {
-		t.Errorf("scx_temper left with %d: %s", code, stderr)
-	}
-	if code, _, stderr := temperCommand(t, "doctor"); code != exit.LimitsPresent || !strings.Contains(stderr, "/limited (50000 100000)") {
-		t.Errorf("temper doctor left with %d: %s", code, stderr)
-	}
-	makeCgroup(t, "/batch")
-	a := startAgent(t, batch)
-	s := a.await(enforce.CPUIdle)
-	if got := read(t, root.Cgroup("/batch/cpu.idle")); got != "1" {
-		t.Errorf("cpu.idle of /batch is %s", got)
-	}
-	if len(s.Exits) == 0 || s.Exits[len(s.Exits)-1].Status != exit.LimitsPresent || s.Agent.RetryAt == nil {
-		t.Errorf("exits %+v, agent %+v", s.Exits, s.Agent)
-	}
-	write(t, root.Cgroup("/limited/cpu.max"), "max")
-	a.await(enforce.SCX)
-}

@@ -118,7 +118,7 @@ func TestStatusAsJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &s); err != nil {
 		t.Fatal(err)
 	}
-	for _, field := range []string{"rung", "enforced", "reason", "since", "agent", "scheduler", "limits_ignored", "loader", "tiers", "gap", "cgroups", "problems", "exits"} {
+	for _, field := range []string{"rung", "enforced", "reason", "since", "agent", "scheduler", "limits_mode", "limits", "loader", "tiers", "gap", "cgroups", "problems", "exits"} {
 		if value, ok := s[field]; !ok || value == nil {
 			t.Errorf("no %s", field)
 		}

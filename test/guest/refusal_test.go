@@ -13,7 +13,6 @@ import (
 
 	"github.com/cilium/ebpf/btf"
 
-	"temper.dev/temper/internal/cgroup"
 	"temper.dev/temper/internal/enforce"
 	"temper.dev/temper/internal/exit"
 )
@@ -87,20 +86,26 @@ func TestKernelWithoutWhatItTakesIsRefused(t *testing.T) {
 
 // Debian's 7.1.13 is such a kernel: a tag is lost, and the prototype is not what a loader expects.
 func TestKernelWhoseFunctionsLostTheirTagsIsRefused(t *testing.T) {
-	const types = "/sys/kernel/btf/vmlinux"
-	damaged := filepath.Join(t.TempDir(), "vmlinux")
-	if err := os.WriteFile(damaged, typesWithout(t, types, "scx_bpf_kick_cpu"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	refused(t, exit.BadBTF, "lacks the tag bpf_kfunc on scx_bpf_kick_cpu",
-		exec.Command("unshare", "-m", "sh", "-c", "mount --bind "+damaged+" "+types+" && exec scx_temper"))
+	refused(t, exit.BadBTF, "lacks the tag bpf_kfunc on scx_bpf_kick_cpu", withTypes(t, untagged("scx_bpf_kick_cpu")))
 }
 
-// typesWithout is the kernel's type data where a function has neither tag nor arguments. All others have theirs, on
-// a kernel built without any tags too.
-func typesWithout(t *testing.T, path, name string) []byte {
+// untagged changes type data to where a function has neither tag nor arguments. All others have theirs, on a kernel
+// built without any tags too.
+func untagged(name string) func(btf.Type) {
+	return func(typ btf.Type) {
+		if f, ok := typ.(*btf.Func); ok && f.Name == name {
+			f.Tags, f.Type = nil, &btf.FuncProto{Return: (*btf.Void)(nil)}
+		} else if ok && strings.Contains(f.Name, "bpf_") {
+			f.Tags = []string{"bpf_kfunc"}
+		}
+	}
+}
+
+// withTypes runs scx_temper where the kernel's type data is changed.
+func withTypes(t *testing.T, change func(btf.Type)) *exec.Cmd {
 	t.Helper()
-	spec, err := btf.LoadSpec(path)
+	const types = "/sys/kernel/btf/vmlinux"
+	spec, err := btf.LoadSpec(types)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,11 +114,7 @@ func typesWithout(t *testing.T, path, name string) []byte {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if f, ok := typ.(*btf.Func); ok && f.Name == name {
-			f.Tags, f.Type = nil, &btf.FuncProto{Return: (*btf.Void)(nil)}
-		} else if ok && strings.Contains(f.Name, "bpf_") {
-			f.Tags = []string{"bpf_kfunc"}
-		}
+		change(typ)
 		all = append(all, typ)
 	}
 	builder, err := btf.NewBuilder(all, nil)
@@ -124,7 +125,11 @@ func typesWithout(t *testing.T, path, name string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return data
+	changed := filepath.Join(t.TempDir(), "vmlinux")
+	if err := os.WriteFile(changed, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return exec.Command("unshare", "-m", "sh", "-c", "mount --bind "+changed+" "+types+" && exec scx_temper")
 }
 
 func TestAnotherSchedulerIsLeftAlone(t *testing.T) {
@@ -136,25 +141,4 @@ func TestAnotherSchedulerIsLeftAlone(t *testing.T) {
 	if s, err := enforce.ReadPinned(root.Pins()); err != nil || s.Info.SystemSharePct != 20 {
 		t.Errorf("%v: %+v", err, s)
 	}
-}
-
-func TestLimits(t *testing.T) {
-	makeCgroup(t, "/limited/inner")
-	if _, err := cgroup.EnableCPU(root, "/limited/inner"); err != nil {
-		t.Fatal(err)
-	}
-	write(t, root.Cgroup("/limited/inner/cpu.max"), "50000 100000")
-	refused(t, exit.LimitsPresent, "/limited/inner/cpu.max", exec.Command("scx_temper"))
-
-	l := attach(t, "--ignore-limits")
-	if s, err := enforce.ReadPinned(root.Pins()); err != nil || s.Info.LimitsIgnored != 1 {
-		t.Errorf("%v: %+v", err, s)
-	}
-	if said := read(t, l.stderr); !strings.Contains(said, "/limited/inner/cpu.max") || !strings.Contains(said, "NOT enforced") {
-		t.Errorf("said %q", said)
-	}
-	l.leave(t, syscall.SIGTERM)
-
-	write(t, root.Cgroup("/limited/inner/cpu.max"), "max")
-	attach(t)
 }

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * How much CPU time a cgroup with a limit (cpu.max) may use now.
+ *
+ * Problem: the kernel gives a cgroup its quota at the start of a period, and freezes it when that is spent, for tens
+ * of milliseconds. While a sched_ext scheduler is attached it keeps no limit at all.
+ *
+ * Method: each limited cgroup has a bucket into which its quota flows evenly. Whoever begins to run takes a turn
+ * out of the buckets of its cgroup and of all limited ones above it, ahead of use, and gives back what it has not
+ * used; what it has used too much is a debt. So at most a turn a CPU is ever on its way. Who finds a bucket empty
+ * waits (pace.bpf.h). A bucket holds AHEAD for each CPU of the node, but no more than a quota, and the burst:
+ * that much an idle cgroup may use at once. Over any time it gets what flows in, and that much ahead. With
+ * LIMITS_FREEZE a whole quota comes at once, each period.
+ *
+ * A cgroup slot caches which limited one is nearest above it, as it does its tier. Without any limit on the node
+ * that is one comparison.
+ *
+ * Limits: cpu.max of the kernel's cgroups only, and told by the kernel since 6.17. A turn may end late by what a timer
+ * is late.
+ */
+#ifndef TEMPER_LIMIT_BPF_H
+#define TEMPER_LIMIT_BPF_H
+
+#include "tier.bpf.h"
+
+#define TURN (MSEC * 3 / 5)
+#define LEAST_TAKEN (MSEC / 10) /* with less than that a turn does not begin */
+#define AHEAD (5 * MSEC)
+#define FILL_STEP (MSEC / 20)
+#define SHORT_PERIOD (10 * MSEC)
+#define LONGEST_PERIOD (1000 * MSEC) /* the kernel takes no longer one */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, MAX_CGROUPS);
+	__type(key, u32);
+	__type(value, struct temper_limit);
+} limits SEC(".maps");
+
+/* With LIMITS_GAP: cgroups that hold tasks, a bit each. */
+enum { SLOT_WORDS = MAX_CGROUPS / 64 };
+static u64 holding[SLOT_WORDS];
+
+static u64 limits_gen; /* raised by any change of a limit; 0: there has never been one */
+
+static __always_inline struct temper_limit *limit_at(u32 index)
+{
+	return bpf_map_lookup_elem(&limits, &index);
+}
+
+/* Global, as are others below, so that the verifier follows the loop once. */
+__noinline u32 look_up_limit(u32 index)
+{
+	u64 gen = *(volatile u64 *)&limits_gen;
+	struct cgroup_slot *first = slot_at(index), *s = first;
+	u32 found = NO_SLOT;
+
+	for (int level = 0; level < MAX_DEPTH; level++) {
+		struct temper_limit *l = limit_at(index);
+
+		if (!s || !l)
+			break;
+		if (l->quota_ns) {
+			found = index;
+			break;
+		}
+		index = s->parent;
+		if (index == NO_SLOT)
+			break;
+		s = slot_at(index);
+	}
+	if (first) {
+		first->limited = found;
+		first->limited_gen = gen;
+	}
+	return found;
+}
+
+/* The nearest limited cgroup, from this one up; NO_SLOT: none. */
+static __always_inline u32 limit_of(u32 index)
+{
+	struct cgroup_slot *s;
+
+	if (!limits_gen || config.limits == LIMITS_IGNORE)
+		return NO_SLOT;
+	s = slot_at(index);
+	if (!s)
+		return NO_SLOT;
+	return s->limited_gen == limits_gen ? s->limited : look_up_limit(index);
+}
+
+static __always_inline u32 limit_above(u32 index)
+{
+	struct cgroup_slot *s = slot_at(index);
+
+	return s && s->parent != NO_SLOT ? limit_of(s->parent) : NO_SLOT;
+}
+
+/* CPUs, times 2^20. */
+static __always_inline u64 rate_of(struct temper_limit *l)
+{
+	return (l->quota_ns << 20) / l->period_ns;
+}
+
+/* What an idle cgroup may use at once. A short period makes a small quota, but no small bucket. */
+static __always_inline s64 capacity(struct temper_limit *l)
+{
+	u64 ahead = AHEAD * config.nr_online, few = (rate_of(l) * SHORT_PERIOD) >> 20;
+	u64 most = few > l->quota_ns ? few : l->quota_ns;
+
+	return l->burst_ns + (config.limits == LIMITS_FREEZE || ahead > most ? most : ahead);
+}
+
+/* Let in what has come since. Of all that try at a time, one does. */
+static void fill(struct temper_limit *l, u64 now)
+{
+	u64 last = l->filled_at, since = now - last, until = now, came;
+	s64 before, after, most = capacity(l);
+
+	if (!l->period_ns || (s64)since < (s64)FILL_STEP)
+		return;
+	if (config.limits == LIMITS_FREEZE) {
+		u64 periods = since / l->period_ns;
+
+		until = last + periods * l->period_ns;
+		came = periods > 2 ? 2 * l->quota_ns : periods * l->quota_ns;
+	} else {
+		/* A bucket is full after a period of the longest. */
+		came = ((since > LONGEST_PERIOD ? LONGEST_PERIOD : since) * rate_of(l)) >> 20;
+	}
+	if (!came || __sync_val_compare_and_swap(&l->filled_at, last, until) != last)
+		return;
+	before = l->left_ns;
+	after = before + (s64)came;
+	if (after > most)
+		after = most > before ? most : before;
+	__sync_fetch_and_add(&l->left_ns, after - before); /* others take meanwhile */
+}
+
+/* A turn is over, or begins: `ns` back to a cgroup and to all limited ones above it, of which it has used `used`. */
+__noinline u32 pay_limits(u32 index, s64 ns, u64 used)
+{
+	for (int level = 0; level < MAX_DEPTH; level++) {
+		struct temper_limit *l = index == NO_SLOT ? NULL : limit_at(index);
+
+		if (!l)
+			break;
+		__sync_fetch_and_add(&l->left_ns, ns);
+		__sync_fetch_and_add(&l->used_ns, used);
+		index = limit_above(index);
+	}
+	return index;
+}
+
+/* What a cgroup has left, and all above it: at most `most`; not above 0: the slot of one without enough, negated. */
+__noinline s64 time_left(u32 index, u64 most, u64 now)
+{
+	for (int level = 0; level < MAX_DEPTH; level++) {
+		struct temper_limit *l = index == NO_SLOT ? NULL : limit_at(index);
+		s64 left;
+
+		if (!l)
+			break;
+		fill(l, now);
+		left = l->left_ns;
+		if (left < (s64)LEAST_TAKEN)
+			return -(s64)index;
+		/* Of a small bucket nobody takes so much that others have to wait until it comes back. */
+		s64 most_of_it = (u64)capacity(l) / 4;
+
+		if (most_of_it < (s64)LEAST_TAKEN)
+			most_of_it = LEAST_TAKEN;
+		if (left > most_of_it)
+			left = most_of_it;
+		if (left < (s64)most)
+			most = left;
+		index = limit_above(index);
+	}
+	return most;
+}
+
+/* The first limited cgroup, from this one up, for which a task has to wait; NO_SLOT: none. Who waits already comes first. */
+__noinline u32 must_wait_for(u32 index, u64 now)
+{
+	for (int level = 0; level < MAX_DEPTH; level++) {
+		struct temper_limit *l = index == NO_SLOT ? NULL : limit_at(index);
+
+		if (!l)
+			break;
+		fill(l, now);
+		if (l->held || l->left_ns < (s64)LEAST_TAKEN * (1 + l->admitted))
+			return index;
+		index = limit_above(index);
+	}
+	return NO_SLOT;
+}
+
+/* The kernel's word for none is the greatest number. */
+static __always_inline u64 quota_ns(u64 us)
+{
+	return us < 1ULL << 50 ? us * 1000 : 0;
+}
+
+/* A cgroup has come, or its limit was changed; a quota of 0 is none. */
+static void set_limit(u32 index, u64 quota_ns, u64 period_ns, u64 burst_ns)
+{
+	struct temper_limit *l = limit_at(index);
+
+	if (!l || (!quota_ns && !l->quota_ns))
+		return;
+	if (!l->quota_ns) {
+		l->filled_at = clock_ns();
+		l->left_ns = quota_ns;
+	}
+	l->period_ns = period_ns ?: 1;
+	l->burst_ns = burst_ns;
+	l->quota_ns = quota_ns;
+	if (l->left_ns > capacity(l))
+		l->left_ns = capacity(l);
+	__sync_fetch_and_add(&limits_gen, 1);
+}
+
+/* A task need not wait for its limit, but for a CPU. */
+static void begin_admission(struct task_state *t, u32 index)
+{
+	struct temper_limit *l = limit_at(index);
+
+	if (!l)
+		return;
+	t->limited = index;
+	t->admitted = true;
+	__sync_fetch_and_add(&l->admitted, 1);
+}
+
+static void end_admission(struct task_state *t)
+{
+	struct temper_limit *l = limit_at(t->limited);
+
+	t->admitted = false;
+	t->limited = NO_SLOT;
+	if (l)
+		__sync_fetch_and_add(&l->admitted, -1);
+}
+
+/* A task begins to wait for this limit: true for the first. */
+static bool begin_hold(u32 index, u64 now)
+{
+	struct temper_limit *l = limit_at(index);
+
+	if (!l)
+		return false;
+	__sync_fetch_and_add(&l->holds, 1);
+	if (__sync_fetch_and_add(&l->held, 1))
+		return false;
+	l->held_since = now;
+	if (config.limits == LIMITS_GAP)
+		__sync_fetch_and_or(&holding[index / 64 % SLOT_WORDS], 1ULL << (index % 64));
+	return true;
+}
+
+/* It need not wait any longer. */
+static void end_hold(u32 index, u64 waited)
+{
+	struct temper_limit *l = limit_at(index);
+
+	if (!l)
+		return;
+	__sync_fetch_and_add(&l->held, -1);
+	if ((s64)waited > (s64)l->longest_hold_ns)
+		l->longest_hold_ns = waited;
+}
+
+#endif

@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Who has used up a limit waits, for milliseconds.
+ *
+ * Problem: the limit has to be kept to the percent, by tasks that run for microseconds or for ever, on any number of
+ * CPUs, while limits change and cgroups come and go; nobody may wait for longer than the limit explains, and
+ * nobody may be lost.
+ *
+ * Method: a task is queued for a CPU while its cgroup, and all limited ones above it, have time left (limit.bpf.h).
+ * Else it is held: it waits in a queue of the cgroup that has none, first come first served. As it begins to run it
+ * takes a turn; a timer ends that. A cgroup for which tasks wait has a timer that lets go of as many as it
+ * has time for. With LIMITS_GAP a CPU that finds nothing to do takes one that is held, which then runs as background.
+ *
+ * Whether a task is held is said by task_state.queued alone. Who takes it out of there, a CPU that queues it anew
+ * or the timer, does so by one atomic operation: change_queue() and withdraw() are partners, and whoever comes second
+ * finds nothing to take.
+ *
+ * Who is on the way out, was asked to stop, or holds up others (owner.bpf.h) is never held: it pays later. One
+ * that is asked while it is held is found within LOOK_PERIOD. Held tasks are not active: they
+ * dilute nobody's share. Who has been held for LONGEST_HOLD is let go of for a moment, since the kernel
+ * would throw out a scheduler that keeps a task waiting for 30 s.
+ *
+ * Limits: among those that wait for one limit weights do not count.
+ */
+#ifndef TEMPER_PACE_BPF_H
+#define TEMPER_PACE_BPF_H
+
+#include "limit.bpf.h"
+#include "progress.bpf.h"
+
+#define LEAST_PAUSE (1 * MSEC) /* of the timer that lets go */
+#define LONGEST_HOLD (10000 * MSEC)
+#define LEAST_REST ((s64)MSEC / 50) /* a turn that has no more left is over */
+#define USEC 1000ULL
+
+enum { HOLD_QUEUES = 0x100000, MOST_AT_ONCE = 64, EBUSY = 16 };
+
+struct limit_timer {
+	struct bpf_timer timer;
+	u64 looked_at; /* when all that are held were looked through */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_CGROUPS);
+	__type(key, u32);
+	__type(value, struct limit_timer);
+} limit_timers SEC(".maps");
+
+static __always_inline u64 hold_queue(u32 index)
+{
+	return HOLD_QUEUES + index;
+}
+
+/* For whom others wait, or who is about to go, gets on whatever the limit is. */
+static __noinline bool never_held(struct task_struct *p, struct task_state *t)
+{
+	return duty(p) || owes(p, t) || in_rcu_section(p);
+}
+
+/* The limit that this task has to wait for; NO_SLOT: none, and it is counted among those that wait for a CPU. */
+static __noinline u32 admit(struct task_struct *p, struct task_state *t, u64 now)
+{
+	u32 index = limit_of(t->cgroup), by;
+
+	if (index == NO_SLOT || t->prepaid)
+		return NO_SLOT;
+	by = must_wait_for(index, now);
+	if (by != NO_SLOT && !never_held(p, t))
+		return by;
+	begin_admission(t, index);
+	return NO_SLOT;
+}
+
+static void start_letting_go(u32 index, u64 ns)
+{
+	struct limit_timer *slot = bpf_map_lookup_elem(&limit_timers, &index);
+
+	if (slot && bpf_timer_start(&slot->timer, ns, 0))
+		scheduler_error("cannot start the timer of limit %u", index);
+}
+
+static void hold(struct task_struct *p, struct task_state *t, u32 by, u64 now, u64 enq_flags)
+{
+	queue_position(p, t);
+	/* It was let go of, and others took the time: it comes before those that have come later. */
+	if (t->held_at)
+		enq_flags |= ENQ_HEAD;
+	else
+		t->held_at = now;
+	t->queued = QUEUED_HELD + by;
+	if (begin_hold(by, now))
+		start_letting_go(by, config.limits == LIMITS_GAP ? 0 : LEAST_PAUSE);
+	dsq_insert(p, hold_queue(by), slice_ns[TIER_STANDARD], enq_flags);
+}
+
+/* Of a task that is found in a hold queue: false where another has changed it. Partner: withdraw(). */
+static __always_inline bool change_queue(struct task_state *t, u32 before, u32 next)
+{
+	return __sync_val_compare_and_swap(&t->queued, before, next) == before;
+}
+
+/*
+ * Move a task out of the hold queue that the iterator stands in, to where task_state.queued says that it belongs. Where
+ * it does not succeed, another CPU has just taken it out, and will change `queued` itself; should it come back to
+ * this queue with a mark that does not fit, the next who finds it here moves it.
+ */
+static __noinline bool follow_mark(struct bpf_iter_scx_dsq *it, struct task_struct *p, struct task_state *t)
+{
+	u32 mark = t->queued, tier = t->tier;
+
+	if (tier >= NR_TIERS)
+		return false;
+	/* As queue_position(), which hold() has asked, has it. */
+	u64 oldest = tier_clock[tier] - slice_ns[tier], vtime = p->scx.dsq_vtime;
+
+	if ((s64)(vtime - oldest) < 0)
+		vtime = oldest;
+	if (mark == QUEUED_SHARED)
+		return dsq_move_vtime(it, p, shared_queue(tier), vtime);
+	if (mark == QUEUED_PINNED)
+		return dsq_move_vtime(it, p, pinned_queue(t->queued_cpu, tier), vtime);
+	return mark >= QUEUED_HELD && dsq_move(it, p, hold_queue(mark - QUEUED_HELD));
+}
+
+/* Has it waited in vain for so long, or does somebody wait for it? */
+static __always_inline bool may_go_now(struct task_struct *p, struct task_state *t, u64 now)
+{
+	return asked_to_end(p) || t->lent_lock || (s64)(now - t->held_at) > (s64)LONGEST_HOLD;
+}
+
+/* Take the time of its next turn now: when it gets to run, others might have. */
+static __always_inline void prepay(struct task_state *t, u64 now)
+{
+	u32 index = limit_of(t->cgroup);
+	s64 time = index == NO_SLOT ? 0 : time_left(index, TURN, now);
+
+	if (time <= 0)
+		return;
+	pay_limits(index, -time, 0);
+	t->prepaid_by = index;
+	t->prepaid = time;
+}
+
+/* Let go of a task that `index` holds: it waits for a CPU, or for a limit above, now. */
+static __noinline bool let_go_of(struct bpf_iter_scx_dsq *it, struct task_struct *p, struct task_state *t, u32 index, u64 now)
+{
+	bool pinned = p->nr_cpus_allowed == 1 || may_not_migrate(p);
+	u64 waited = now - t->held_at;
+	u32 above = limit_above(index);
+
+	if (t->queued != QUEUED_HELD + index)
+		return follow_mark(it, p, t);
+	if (above != NO_SLOT)
+		above = may_go_now(p, t, now) ? NO_SLOT : must_wait_for(above, now);
+	if (above != NO_SLOT) {
+		if (!change_queue(t, QUEUED_HELD + index, QUEUED_HELD + above))
+			return false;
+		if (begin_hold(above, now))
+			start_letting_go(above, LEAST_PAUSE);
+	} else {
+		t->queued_cpu = scx_bpf_task_cpu(p);
+		if (!change_queue(t, QUEUED_HELD + index, pinned ? QUEUED_PINNED : QUEUED_SHARED))
+			return false;
+		t->runnable_at = now;
+		prepay(t, now);
+		count_queued(t, pinned);
+	}
+	end_hold(index, waited);
+	/* Let go of without time: the next wait is a new one. */
+	if ((s64)waited > (s64)LONGEST_HOLD)
+		t->held_at = 0;
+	return follow_mark(it, p, t);
+}
+
+/* How much a cgroup should have before it lets go of a task: the slower its quota comes, the smaller the turns. */
+static __always_inline u64 worth_waiting(struct temper_limit *l)
+{
+	u64 share = (rate_of(l) * 4 * MSEC) >> 20;
+
+	return share > TURN ? TURN : share < MSEC / 4 ? MSEC / 4 : share;
+}
+
+/*
+ * Let go of the first task that a cgroup holds, if there is time for it; with `all`, also of one further back that
+ * may not wait. Returns its pid; 0: nobody may go.
+ */
+__noinline s32 let_go_one(u32 index, bool all, u64 now)
+{
+	struct temper_limit *l = limit_at(index);
+	struct bpf_iter_scx_dsq it;
+	struct task_struct *p;
+	bool has_time;
+	s32 pid = 0;
+
+	if (!l)
+		return 0;
+	fill(l, now);
+	has_time = !l->quota_ns || l->left_ns >= (s64)worth_waiting(l) * (1 + l->admitted);
+	if (!has_time && !all)
+		return 0;
+	bpf_rcu_read_lock();
+	if (bpf_iter_scx_dsq_new(&it, hold_queue(index), 0) == 0) {
+		while ((p = bpf_iter_scx_dsq_next(&it))) {
+			struct task_state *t = task_state(p);
+
+			if (!t || (!has_time && !may_go_now(p, t, now)))
+				continue;
+			if (let_go_of(&it, p, t, index, now)) {
+				pid = p->pid;
+				break;
+			}
+		}
+	}
+	bpf_iter_scx_dsq_destroy(&it);
+	bpf_rcu_read_unlock();
+	return pid;
+}
+
+/* Somebody waits for what this task holds. It is looked for in its queue, where alone the verifier lets it be moved. */
+__noinline bool let_go_holder(s32 pid, u32 index)
+{
+	struct bpf_iter_scx_dsq it;
+	struct task_struct *p;
+	bool gone = false;
+
+	bpf_rcu_read_lock();
+	if (bpf_iter_scx_dsq_new(&it, hold_queue(index), 0) == 0) {
+		while ((p = bpf_iter_scx_dsq_next(&it))) {
+			struct task_state *t = p->pid == pid ? task_state(p) : NULL;
+
+			if (!t)
+				continue;
+			gone = let_go_of(&it, p, t, index, clock_ns());
+			break;
+		}
+	}
+	bpf_iter_scx_dsq_destroy(&it);
+	bpf_rcu_read_unlock();
+	return gone;
+}
+
+/* When to look again, in ns: as soon as there is time for one more. */
+static u64 next_look(struct temper_limit *l)
+{
+	s64 missing = (s64)worth_waiting(l) - l->left_ns;
+	u64 pause = LEAST_PAUSE, most = LOOK_PERIOD, rate = rate_of(l);
+
+	if (missing > 0 && rate)
+		pause = ((u64)missing << 20) / rate;
+	/* What a gap has ended for is asked of each idle CPU again. */
+	if (config.limits == LIMITS_GAP)
+		most = TURN;
+	return pause < LEAST_PAUSE ? LEAST_PAUSE : pause > most ? most : pause;
+}
+
+/* A CPU is idle, and somebody is held: with LIMITS_GAP it may take one. */
+static __always_inline void offer_gaps(u32 held)
+{
+	u32 cpu;
+
+	bpf_for(cpu, 0, config.nr_cpus) {
+		if (!held)
+			break;
+		if (shut_cpu(IDLE, cpu)) {
+			scx_bpf_kick_cpu(cpu, KICK_IDLE);
+			held--;
+		}
+	}
+}
+
+static int let_go(void *map, u32 *index, struct limit_timer *slot)
+{
+	struct temper_limit *l = limit_at(*index);
+	u64 now = clock_ns();
+	bool all = (s64)(now - slot->looked_at) > (s64)LOOK_PERIOD;
+	u32 i;
+
+	if (left || !l)
+		return 0;
+	if (all)
+		slot->looked_at = now;
+	bpf_for(i, 0, MOST_AT_ONCE) {
+		s32 pid = let_go_one(*index, all, now);
+
+		if (!pid)
+			break;
+		claim_for(pid);
+	}
+	if ((s64)(now - l->held_since) > 0)
+		__sync_fetch_and_add(&l->held_ns, now - l->held_since);
+	l->held_since = now;
+	/* Partner: begin_hold(), which starts the timer where it finds that nobody was held. */
+	if (!*(volatile u32 *)&l->held)
+		return 0;
+	if (config.limits == LIMITS_GAP)
+		offer_gaps(l->held);
+	bpf_timer_start(&slot->timer, next_look(l), 0);
+	return 0;
+}
+
+/* A cgroup that holds tasks, from this word of `holding` on; NO_SLOT: none does. */
+__noinline u32 find_holding(u32 from)
+{
+	for (u32 i = 0; i < SLOT_WORDS; i++) {
+		u32 w = (from + i) % SLOT_WORDS;
+		u64 word = holding[w];
+
+		if (word)
+			return w * 64 + __builtin_ctzll(word);
+	}
+	return NO_SLOT;
+}
+
+/* Take the first task that a cgroup holds and that may run on this CPU. */
+__noinline bool take_from_hold(u32 index, s32 cpu, u64 now)
+{
+	struct bpf_iter_scx_dsq it;
+	struct task_struct *p;
+	bool taken = false;
+
+	bpf_rcu_read_lock();
+	if (bpf_iter_scx_dsq_new(&it, hold_queue(index), 0) == 0) {
+		while ((p = bpf_iter_scx_dsq_next(&it))) {
+			struct task_state *t = task_state(p);
+
+			if (!t || !may_run_on(p, cpu) || p->migration_disabled || !change_queue(t, QUEUED_HELD + index, QUEUED_TAKEN))
+				continue;
+			t->in_gap = true;
+			taken = dsq_move(&it, p, DSQ_LOCAL);
+			if (taken || !change_queue(t, QUEUED_TAKEN, QUEUED_HELD + index))
+				end_hold(index, now - t->held_at);
+			if (taken)
+				break;
+		}
+	}
+	bpf_iter_scx_dsq_destroy(&it);
+	bpf_rcu_read_unlock();
+	return taken;
+}
+
+/* This CPU has nothing else to do: may somebody run on it who has used up a limit? The cgroups have turns. */
+static __noinline bool take_held(s32 cpu, u64 now)
+{
+	static u32 next;
+	u32 index = find_holding(next), w = index / 64 % SLOT_WORDS;
+	struct temper_limit *l = limit_at(index);
+	u64 bit = 1ULL << (index % 64);
+
+	if (index == NO_SLOT || !l)
+		return false;
+	next = w + 1;
+	if (take_from_hold(index, cpu, now))
+		return true;
+	if (l->held)
+		return false;
+	/* Partner: begin_hold(), which raises `held` first. */
+	__sync_fetch_and_and(&holding[w], ~bit);
+	if (*(volatile u32 *)&l->held)
+		__sync_fetch_and_or(&holding[w], bit);
+	return false;
+}
+
+static int turn_is_over(void *map, u32 *index, struct timer_slot *slot)
+{
+	u32 cpu = *index - TIMER_TURN;
+	struct cpu_state *c = cpu_state(cpu);
+	s64 rest = c->turn_ends - clock_ns();
+
+	c->turn_timer = 0;
+	if (!c->turn_ends)
+		return 0;
+	if (rest > LEAST_REST) {
+		c->turn_timer = c->turn_ends;
+		bpf_timer_start(&slot->timer, rest, BPF_F_TIMER_CPU_PIN);
+	} else {
+		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
+	}
+	return 0;
+}
+
+/* A turn is over: must the task wait? Then another that waits for the same may go, if there is time for it. */
+static __noinline bool turn_must_end(struct task_struct *p, struct task_state *t, u64 now)
+{
+	u32 index = limit_of(t->cgroup), by = index == NO_SLOT ? NO_SLOT : must_wait_for(index, now);
+
+	if (by == NO_SLOT || never_held(p, t))
+		return false;
+	let_go_one(by, false, now);
+	return true;
+}
+
+/* A task begins to run here, or goes on: for how long may it? */
+static __noinline void begin_turn(struct task_struct *p, struct task_state *t, s32 cpu, u64 now)
+{
+	struct cpu_state *c = cpu_state(cpu);
+	u32 index = limit_of(t->cgroup);
+	s64 time;
+
+	if (index == NO_SLOT) {
+		t->held_at = 0;
+		return;
+	}
+	if (t->prepaid && t->prepaid_by != index) {
+		pay_limits(t->prepaid_by, t->prepaid, 0);
+		t->prepaid = 0;
+	}
+	time = t->prepaid;
+	if (!time && !t->in_gap) {
+		time = time_left(index, TURN, now);
+		if (time > 0)
+			pay_limits(index, -time, 0);
+	}
+	t->prepaid = 0;
+	t->limited = index;
+	t->granted = time > 0 ? time : 0;
+	t->turn_exec = p->se.sum_exec_runtime;
+	if (time <= 0 && !t->in_gap && !never_held(p, t)) {
+		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
+		return;
+	}
+	t->held_at = 0;
+	c->turn_ends = now + (t->granted ?: TURN);
+	/* One that comes earlier, for a turn that was cut short, starts it anew. */
+	if (c->turn_timer && (s64)(c->turn_ends - c->turn_timer) >= 0)
+		return;
+	c->turn_timer = c->turn_ends;
+	if (!start_timer(TIMER_TURN + cpu, t->granted ?: TURN, BPF_F_TIMER_CPU_PIN))
+		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
+}
+
+/* Pay for what the task has used up to now. Its turn is over once it leaves the CPU, and until then it goes on. */
+static __noinline void pay_turn(struct task_struct *p, struct task_state *t)
+{
+	u64 used = p->se.sum_exec_runtime - t->turn_exec;
+	struct temper_limit *l = limit_at(t->limited);
+
+	if (l && t->in_gap)
+		__sync_fetch_and_add(&l->beyond_ns, used);
+	else if (l && used > t->granted)
+		__sync_fetch_and_add(&l->overrun_ns, used - t->granted);
+	pay_limits(t->limited, t->in_gap ? 0 : (s64)t->granted - (s64)used, used);
+	t->granted = 0;
+	t->turn_exec += used;
+}
+
+static __always_inline void end_turn(struct task_struct *p, struct task_state *t, s32 cpu)
+{
+	pay_turn(p, t);
+	cpu_state(cpu)->turn_ends = 0;
+	t->limited = NO_SLOT;
+}
+
+/* A cgroup has come. */
+static s32 open_limit(struct cgroup *cgrp, struct scx_cgroup_init_args *args)
+{
+	u32 index = slot_of(cgrp);
+	struct limit_timer *timer = bpf_map_lookup_elem(&limit_timers, &index);
+	struct cgroup_slot *s = slot_at(index);
+	struct temper_limit *l = limit_at(index);
+	s32 err;
+
+	if (!s || !l || !timer || s->id != cgrp->kn->id)
+		return 0; /* it shares its parent's slot */
+	err = scx_bpf_create_dsq(hold_queue(index), -1);
+	if (err)
+		return err;
+	err = bpf_timer_init(&timer->timer, &limit_timers, CLOCK_MONOTONIC);
+	if (err && err != -EBUSY) /* of a cgroup that is gone */
+		return err;
+	err = bpf_timer_set_callback(&timer->timer, let_go);
+	if (err)
+		return err;
+	__builtin_memset(l, 0, sizeof(*l));
+	l->cgroup = s->id;
+	if (bpf_core_field_exists(args->bw_quota_us))
+		set_limit(index, quota_ns(args->bw_quota_us), args->bw_period_us * USEC, args->bw_burst_us * USEC);
+	return 0;
+}
+
+static void change_limit(struct cgroup *cgrp, u64 period_us, u64 quota_us, u64 burst_us)
+{
+	u32 index = slot_of(cgrp);
+	struct cgroup_slot *s = slot_at(index);
+
+	if (!s || s->id != cgrp->kn->id)
+		return;
+	set_limit(index, quota_ns(quota_us), period_us * USEC, burst_us * USEC);
+	start_letting_go(index, 0);
+}
+
+static void close_limit(struct cgroup *cgrp)
+{
+	u32 index = slot_of(cgrp);
+	struct cgroup_slot *s = slot_at(index);
+
+	if (!s || index == NO_SLOT || s->id != cgrp->kn->id)
+		return;
+	set_limit(index, 0, 0, 0);
+	scx_bpf_destroy_dsq(hold_queue(index));
+}
+
+#endif

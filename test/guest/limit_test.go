@@ -1,0 +1,364 @@
+//go:build guest
+
+package guest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf/btf"
+	"golang.org/x/sys/unix"
+
+	"temper.dev/temper/internal/enforce"
+	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/status"
+)
+
+// What an idle cgroup may use at once, a CPU of the node: AHEAD of sched/limit.bpf.h.
+const ahead = 5 * time.Millisecond
+
+// limit sets cpu.max of a cgroup that it makes.
+func limit(t *testing.T, cg string, quota, period time.Duration) {
+	t.Helper()
+	controlledCgroup(t, cg)
+	write(t, root.Cgroup(cg+"/cpu.max"), fmt.Sprintf("%d %d", quota.Microseconds(), period.Microseconds()))
+}
+
+type useAt struct{ cpu, clock time.Duration }
+
+// watchUse notes what the spinners have used, each period, n times and once before.
+func watchUse(t *testing.T, group []*spinner, period time.Duration, n int) (list []useAt) {
+	t.Helper()
+	began := time.Now()
+	for i := range n + 1 {
+		time.Sleep(time.Until(began.Add(time.Duration(i) * period)))
+		u := useAt{clock: time.Since(began)}
+		for _, s := range group {
+			u.cpu += s.cpuTime(t)
+		}
+		list = append(list, u)
+	}
+	return list
+}
+
+// cpusUsed is over the whole time.
+func cpusUsed(list []useAt) float64 {
+	first, end := list[0], list[len(list)-1]
+	return float64(end.cpu-first.cpu) / float64(end.clock-first.clock)
+}
+
+// checkUse checks the windows of so many periods: no more than flows in, and `most` beyond.
+func checkUse(t *testing.T, list []useAt, quota, period time.Duration, periods int, most time.Duration) {
+	t.Helper()
+	for i := range len(list) - periods {
+		from, to := list[i], list[i+periods]
+		due := time.Duration(float64(to.clock-from.clock) * float64(quota) / float64(period))
+		if used := to.cpu - from.cpu; used > due+most {
+			t.Errorf("%d periods from %v on: used %v, due %v", periods, from.clock, used, due)
+		}
+	}
+}
+
+// limitOf is what status says of a cgroup's limit.
+func limitOf(t *testing.T, cg string) status.Limit {
+	t.Helper()
+	for _, l := range look(t).Limits {
+		if l.Cgroup == cg {
+			return l
+		}
+	}
+	t.Fatalf("status knows no limit of %s", cg)
+	return status.Limit{}
+}
+
+// Eight threads that compute without an end get what the limit says: over ten periods to the percent, and none of them
+// waits for long.
+func TestTimedLimitIsKept(t *testing.T) {
+	joinSystem(t)
+	attach(t)
+	for _, c := range []struct {
+		quota, period time.Duration
+		longest       float64 // ms, with some room for what a compiler changes; with a slow quota a turn takes long to come
+	}{
+		{150 * time.Millisecond, 100 * time.Millisecond, 12},
+		{50 * time.Millisecond, 100 * time.Millisecond, 40},
+		{5 * time.Millisecond, 100 * time.Millisecond, 120},
+		{15 * time.Millisecond, 10 * time.Millisecond, 12},
+		{1500 * time.Millisecond, 1000 * time.Millisecond, 20}, // the kernel's longest period
+		{3 * time.Millisecond / 2, time.Millisecond, 12},       // and its shortest
+	} {
+		t.Run(fmt.Sprint(c.quota, " of ", c.period), func(t *testing.T) {
+			const cg = "/limited"
+			limit(t, cg, c.quota, c.period)
+			group := spin(t, cg, 8)
+			watchUse(t, group, 200*time.Millisecond, 1) // what an idle one may use at once
+			period := max(c.period, 20*time.Millisecond)
+			quota := time.Duration(float64(c.quota) * float64(period) / float64(c.period))
+			list := watchUse(t, group, period, max(12, int(time.Second/period)))
+			inQuotas := cpusUsed(list) * float64(c.period) / float64(c.quota)
+			l := limitOf(t, cg)
+			t.Logf("%.4f quotas; %+v", inQuotas, l)
+			if inQuotas < 0.98 || inQuotas > 1.01 {
+				t.Errorf("used %.4f quotas", inQuotas)
+			}
+			checkUse(t, list, quota, period, 10, max(quota/10, ahead))
+			checkUse(t, list, quota, period, 1, time.Duration(runtime.NumCPU())*ahead)
+			if l.LongestHoldMs > c.longest || l.Waiting == 0 || l.Holds == 0 || l.HeldSeconds == 0 {
+				t.Errorf("%+v", l)
+			}
+			for _, s := range group {
+				s.end()
+			}
+		})
+	}
+}
+
+// A cgroup keeps its own limit and those of all above it; one that has none keeps those above.
+func TestTimedLimitsNest(t *testing.T) {
+	joinSystem(t)
+	attach(t)
+	const period = 100 * time.Millisecond
+	limit(t, "/node", 100*time.Millisecond, period)
+	limit(t, "/node/a", 30*time.Millisecond, period)
+	limit(t, "/node/b", 90*time.Millisecond, period)
+	controlledCgroup(t, "/node/b/c")
+	controlledCgroup(t, "/free")
+	a, c, free := spin(t, "/node/a", 3), spin(t, "/node/b/c", 3), spin(t, "/free", 3)
+	watchUse(t, a, 500*time.Millisecond, 1)
+	before := watchUse(t, free, time.Millisecond, 0)
+	list := watchUse(t, append(a[:3:3], c...), period, 20)
+	alone := watchUse(t, a, period, 20)
+	ended := watchUse(t, free, time.Millisecond, 0)
+	if both, own := cpusUsed(list), cpusUsed(alone); both > 1.01 || both < 0.97 || own > 0.303 || own < 0.28 {
+		t.Errorf("together %.3f CPUs, not 1; a %.3f, not 0.3", both, own)
+	}
+	checkUse(t, list, period, period, 10, period/10)
+	rest := float64(ended[0].cpu-before[0].cpu) / float64(period*40)
+	if rest < float64(runtime.NumCPU())-1.1 {
+		t.Errorf("the unlimited ones have %.3f CPUs", rest)
+	}
+}
+
+// Beyond its limit a cgroup may use what nobody wants, and no more.
+func TestTimedGapsBeyondALimit(t *testing.T) {
+	joinSystem(t)
+	attach(t, "--limits", "gap")
+	const quota, period = 50 * time.Millisecond, 100 * time.Millisecond
+	limit(t, "/limited", quota, period)
+	controlledCgroup(t, "/others")
+	n := runtime.NumCPU()
+	group := spin(t, "/limited", 2*n)
+	watchUse(t, group, 300*time.Millisecond, 1)
+	if got := cpusUsed(watchUse(t, group, period, 10)); got < 0.97*float64(n) {
+		t.Errorf("alone on %d CPUs it uses %.3f", n, got)
+	}
+	spin(t, "/others", 2*n)
+	watchUse(t, group, 300*time.Millisecond, 1)
+	if got := cpusUsed(watchUse(t, group, period, 20)); got < 0.49 || got > 0.53 {
+		t.Errorf("beside others it uses %.3f CPUs, not 0.5", got)
+	}
+	if l := limitOf(t, "/limited"); l.BeyondSeconds < 0.5 {
+		t.Errorf("%+v", l)
+	}
+}
+
+// As under the stock kernel: all of a quota at once, then nothing until the next period.
+func TestTimedFreeze(t *testing.T) {
+	joinSystem(t)
+	attach(t, "--limits", "freeze")
+	limit(t, "/limited", 150*time.Millisecond, 100*time.Millisecond)
+	group := spin(t, "/limited", 8)
+	watchUse(t, group, 300*time.Millisecond, 1)
+	if got := cpusUsed(watchUse(t, group, 100*time.Millisecond, 20)); got < 1.45 || got > 1.52 {
+		t.Errorf("%.3f CPUs, not 1.5", got)
+	}
+	if l := limitOf(t, "/limited"); l.LongestHoldMs < 20 {
+		t.Errorf("nobody was frozen: %+v", l)
+	}
+}
+
+// A burst is what was not used before: it may be used at once.
+func TestTimedBurst(t *testing.T) {
+	joinSystem(t)
+	attach(t)
+	const quota, period, burst = 20 * time.Millisecond, 100 * time.Millisecond, 20 * time.Millisecond
+	limit(t, "/limited", quota, period)
+	write(t, root.Cgroup("/limited/cpu.max.burst"), fmt.Sprint(burst.Microseconds()))
+	group := spin(t, "/limited", 1)
+	watchUse(t, group, period, 1)
+	write(t, root.Cgroup("/limited/cgroup.freeze"), "1")
+	watchUse(t, group, 4*period, 1)
+	before := watchUse(t, group, time.Millisecond, 0)
+	write(t, root.Cgroup("/limited/cgroup.freeze"), "0")
+	list := append(before, watchUse(t, group, period, 1)[1:]...)
+	most := quota + burst + time.Duration(runtime.NumCPU())*ahead
+	if used := list[1].cpu - list[0].cpu; used < quota+burst || used > most {
+		t.Errorf("used %v in the first period, not %v to %v", used, quota+burst, most)
+	}
+}
+
+// What a tiny limit holds dies, stops, freezes, moves and changes its CPUs as anybody else does.
+func TestHeldTasksObey(t *testing.T) {
+	attach(t)
+	const cg = "/limited"
+	limit(t, cg, time.Millisecond, time.Second)
+	controlledCgroup(t, "/elsewhere")
+	held := func() *spinner {
+		s := spin(t, cg, 1)[0]
+		eventually(t, "it is held", func() bool { return limitOf(t, cg).Waiting > 0 })
+		return s
+	}
+	stopped := held()
+	stopped.cmd.Process.Signal(syscall.SIGSTOP)
+	eventually(t, "it stops", func() bool { return stopped.state(t) == "T" })
+	stopped.cmd.Process.Kill()
+	stopped.cmd.Wait()
+
+	frozen := held()
+	write(t, root.Cgroup(cg+"/cgroup.freeze"), "1")
+	eventually(t, "it freezes", func() bool { return strings.Contains(read(t, root.Cgroup(cg+"/cgroup.events")), "frozen 1") })
+	write(t, root.Cgroup(cg+"/cgroup.freeze"), "0")
+	frozen.cmd.Process.Kill()
+	frozen.cmd.Wait()
+
+	pinned := held()
+	pinned.pin(t, runtime.NumCPU()-1)
+	used(t, time.Millisecond, []*spinner{pinned})
+
+	pinned.moveTo(t, "/elsewhere")
+	used(t, 100*time.Millisecond, []*spinner{pinned})
+	pinned.moveTo(t, cg)
+	eventually(t, "it is held again", func() bool { return limitOf(t, cg).Waiting > 0 })
+
+	if err := unix.Setpriority(unix.PRIO_PROCESS, pinned.pid, 5); err != nil {
+		t.Error(err)
+	}
+	write(t, root.Cgroup(cg+"/cpu.max"), "max")
+	used(t, 100*time.Millisecond, []*spinner{pinned})
+	write(t, root.Cgroup(cg+"/cpu.max"), "1000 1000000")
+	eventually(t, "it is held once more", func() bool { return limitOf(t, cg).Waiting > 0 })
+	pinned.cmd.Process.Kill()
+	pinned.cmd.Wait()
+	if l := limitOf(t, cg); l.Waiting != 0 {
+		t.Errorf("somebody still waits: %+v", l)
+	}
+}
+
+// Limits change a thousand times while tasks wait for them; five hundred limited cgroups come and go.
+func TestLimitsComeAndGo(t *testing.T) {
+	joinSystem(t)
+	attach(t)
+	seq := kernel(t).EnableSeq
+	limit(t, "/limited", 10*time.Millisecond, 100*time.Millisecond)
+	controlledCgroup(t, "/limited/some")
+	write(t, root.Cgroup("/limited/cgroup.subtree_control"), "+cpu")
+	group := spin(t, "/limited/some", 8)
+	for i := range 1000 {
+		write(t, root.Cgroup("/limited/cpu.max"), []string{"1000 1000000", "max", "150000 100000", "1000 1000", "200000 10000", "50000 100000"}[i%6])
+	}
+	const script = `cd /sys/fs/cgroup/limited
+		for i in $(seq 100); do mkdir c$i && echo 20000 100000 >c$i/cpu.max && sh -c "echo 0 >c$i/cgroup.procs" & done; wait
+		for i in $(seq 100); do rmdir c$i; done`
+	for round := range 5 {
+		if out, err := exec.Command("sh", "-c", script).CombinedOutput(); err != nil || len(out) > 0 {
+			t.Fatalf("round %d: %v: %s", round, err, out)
+		}
+	}
+	write(t, root.Cgroup("/limited/cpu.max"), "max")
+	for _, s := range group {
+		used(t, 10*time.Millisecond, []*spinner{s})
+	}
+	if s := kernel(t); !s.IsTemper() || s.EnableSeq != seq {
+		t.Errorf("%+v, enable_seq was %d", s, seq)
+	}
+	if list := snapshot(t).Limits; len(list) != 0 {
+		t.Errorf("limits that are gone: %+v", list)
+	}
+}
+
+// Once Temper has left, the kernel keeps the limit again.
+func TestLeavingGivesLimitsBackToTheKernel(t *testing.T) {
+	l := attach(t)
+	limit(t, "/limited", 10*time.Millisecond, 100*time.Millisecond)
+	spin(t, "/limited", 2)
+	throttled := func() (n int) {
+		for line := range strings.Lines(read(t, root.Cgroup("/limited/cpu.stat"))) {
+			if text, ok := strings.CutPrefix(line, "nr_throttled "); ok {
+				n, _ = strconv.Atoi(strings.TrimSpace(text))
+			}
+		}
+		return n
+	}
+	eventually(t, "Temper keeps it", func() bool { return limitOf(t, "/limited").Holds > 10 })
+	before := throttled()
+	l.leave(t, syscall.SIGTERM)
+	eventually(t, "the kernel keeps it", func() bool { return throttled() > before+2 })
+}
+
+// Limits of other shapes: each must be kept, or not matter, and the node must live.
+func TestLimitsOfAllShapes(t *testing.T) {
+	joinSystem(t)
+	for _, cg := range []string{"/above/below", "/empty", "/background", "/critical"} {
+		controlledCgroup(t, cg)
+	}
+	write(t, root.Cgroup("/empty/cpu.max"), "1000 100000")
+	write(t, root.Cgroup("/above/cpu.max"), "20000 100000")
+	attach(t, "--tier", "background="+root.Cgroup("/background"), "--tier", "critical="+root.Cgroup("/critical"))
+	below := spin(t, "/above/below", 2)
+	eventually(t, "the limit of the cgroup above is felt", func() bool { return limitOf(t, "/above").Holds > 10 })
+	if holds := limitOf(t, "/empty").Holds; holds != 0 {
+		t.Errorf("an empty cgroup holds %d", holds)
+	}
+	for _, s := range below {
+		s.end()
+	}
+
+	// More than all CPUs have.
+	limit(t, "/wide", 600*time.Second, time.Second)
+	used(t, 100*time.Millisecond, spin(t, "/wide", 2))
+	if holds := limitOf(t, "/wide").Holds; holds != 0 {
+		t.Errorf("a limit beyond all CPUs holds %d", holds)
+	}
+
+	// In the lowest tier, beside critical work on all CPUs.
+	write(t, root.Cgroup("/background/cpu.max"), "50000 100000")
+	background := spin(t, "/background", 2)
+	spin(t, "/critical", runtime.NumCPU())
+	used(t, time.Millisecond/2, background)
+	if burst := os.WriteFile(root.Cgroup("/above/cpu.max.burst"), []byte("30000"), 0); burst == nil {
+		t.Error("the kernel takes a burst beyond the quota: what does Temper make of it?")
+	}
+}
+
+func TestLimitsThatAreIgnored(t *testing.T) {
+	limit(t, "/limited/inner", 50*time.Millisecond, 100*time.Millisecond)
+	l := attach(t, "--limits", "ignore")
+	if s, err := enforce.ReadPinned(root.Pins()); err != nil || s.Info.Limits != enforce.LimitsIgnore {
+		t.Errorf("%v: %+v", err, s)
+	}
+	if said := read(t, l.stderr); !strings.Contains(said, "/limited/inner/cpu.max") || !strings.Contains(said, "NOT kept") {
+		t.Errorf("said %q", said)
+	}
+	used(t, 200*time.Millisecond, spin(t, "/limited/inner", 2))
+}
+
+// A kernel before 6.17 tells no scheduler of limits.
+func TestLimitsThatCannotBeKeptAreRefused(t *testing.T) {
+	limit(t, "/limited/inner", 50*time.Millisecond, 100*time.Millisecond)
+	refused(t, exit.LimitsPresent, "/limited/inner/cpu.max", withTypes(t, func(typ btf.Type) {
+		if s, ok := typ.(*btf.Struct); ok && s.Name == "sched_ext_ops" {
+			for i, m := range s.Members {
+				if m.Name == "cgroup_set_bandwidth" {
+					s.Members[i].Name = "another"
+				}
+			}
+		}
+	}))
+}
