@@ -144,8 +144,28 @@ func audit() (wrong []string, err error) {
 	for cpu, counts := range pinned {
 		wrong = append(wrong, notZero(fmt.Sprintf("cpus[%d].pinned", cpu), counts)...)
 	}
-	active, err := activeCgroups()
-	return append(wrong, active...), err
+	err = eachEntry("cgroups", "cgroup_slot", "nr", func(index uint32, nr []uint32) {
+		// Of the others somebody is there.
+		for _, t := range []tier.Tier{tier.Critical, tier.Background} {
+			if nr[t] != 0 {
+				wrong = append(wrong, fmt.Sprintf("cgroups[%d].nr[%v] is %d", index, t, int32(nr[t])))
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, member := range []string{"held", "admitted"} {
+		err := eachEntry("limits", "temper_limit", member, func(index uint32, n []uint32) {
+			if n[0] != 0 {
+				wrong = append(wrong, fmt.Sprintf("limits[%d].%s is %d", index, member, int32(n[0])))
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return wrong, nil
 }
 
 func notZero(name string, counts []uint32) (wrong []string) {
@@ -157,30 +177,26 @@ func notZero(name string, counts []uint32) (wrong []string) {
 	return wrong
 }
 
-// activeCgroups finds cgroups in which tasks of a tier that nobody uses any more count as active.
-func activeCgroups() (wrong []string, err error) {
-	m, types, err := schedulerMap(func(name string) bool { return name == "cgroups" })
+// eachEntry visits a member of each entry of one of the scheduler's maps.
+func eachEntry(mapName, structName, member string, visit func(index uint32, values []uint32)) error {
+	m, types, err := schedulerMap(func(name string) bool { return name == mapName })
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer m.Close()
-	var slot *btf.Struct
-	if err := types.TypeByName("cgroup_slot", &slot); err != nil {
-		return nil, err
+	var entry *btf.Struct
+	if err := types.TypeByName(structName, &entry); err != nil {
+		return err
 	}
-	offset, size, err := place(slot, "nr")
+	offset, size, err := place(entry, member)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var index uint32
 	data := make([]byte, m.ValueSize())
-	for all := m.Iterate(); all.Next(&index, &data); {
-		nr := words(data[offset : offset+size])
-		for _, t := range []tier.Tier{tier.Critical, tier.Background} {
-			if nr[t] != 0 {
-				wrong = append(wrong, fmt.Sprintf("cgroups[%d].nr[%v] is %d", index, t, int32(nr[t])))
-			}
-		}
+	all := m.Iterate()
+	for all.Next(&index, &data) {
+		visit(index, words(data[offset:offset+size]))
 	}
-	return wrong, nil
+	return all.Err()
 }

@@ -31,6 +31,7 @@ var calm = []operation{
 	{"kill a worker", 12, toAWorker((*chaos).kill)},
 	{"renice", 8, toAWorker((*chaos).renice)},
 	{"change a weight", 8, (*chaos).reweigh},
+	{"change a limit", 8, (*chaos).changeLimit},
 	{"stop or continue", 10, toAWorker((*chaos).stopOrContinue)},
 	{"freeze or thaw", 4, (*chaos).freezeOrThaw},
 	{"trace", 4, toAWorker((*chaos).trace)},
@@ -134,6 +135,17 @@ func (x *chaos) renice(w *worker) error {
 func (x *chaos) reweigh() error {
 	weights := []int{1, 10, 100, 300, 10000}
 	return x.set(x.anyCgroup(), "cpu.weight", strconv.Itoa(weights[x.rand.IntN(len(weights))]))
+}
+
+// changeLimit sets or lifts a cpu.max: none so low that who waits for it seems to be lost. To the kernel's tracepoints
+// who waits for a limit waits for a CPU: where they count, only those have one for whom nobody has to make way.
+func (x *chaos) changeLimit() error {
+	limits := []string{"max", "20000 100000", "150000 100000", "5000 10000", "1000 1000"}
+	cg := x.anyCgroup()
+	if !x.Fast {
+		cg = "/background/a"
+	}
+	return x.set(cg, "cpu.max", limits[x.rand.IntN(len(limits))])
 }
 
 func (x *chaos) set(cg, file, value string) error {

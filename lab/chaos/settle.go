@@ -45,13 +45,16 @@ func (x *chaos) settle() error {
 	return err
 }
 
-// letGo thaws, continues and unbinds everybody, and kills the hogs: who is left has every reason to get on.
+// letGo thaws, continues and unbinds everybody, lifts limits, and kills the hogs: who is left has every reason to get on.
 func (x *chaos) letGo() error {
 	for _, cg := range x.cgroups {
 		if err := x.set(cg, "cgroup.freeze", "0"); err != nil {
 			return err
 		}
 		if err := x.set(cg, "cpuset.cpus", allCPUs()); err != nil {
+			return err
+		}
+		if err := x.set(cg, "cpu.max", "max"); err != nil {
 			return err
 		}
 	}
