@@ -332,6 +332,7 @@ __noinline bool take_from_hold(u32 index, s32 cpu, u64 now)
 				end_hold(index, now - t->held_at);
 			if (taken)
 				break;
+			t->in_gap = false;
 		}
 	}
 	bpf_iter_scx_dsq_destroy(&it);

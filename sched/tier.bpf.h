@@ -13,7 +13,7 @@
  * only the cgroup namespace of whoever happens to run.
  *
  * Limits: MAX_CGROUPS at a time; a cgroup beyond that shares its parent's slot,
- * and so its parent's tier and weight. A climb ends after MAX_DEPTH levels. The
+ * and so its parent's tier, weight and limit. A climb ends after MAX_DEPTH levels. The
  * kernel names the cpu controller's cgroup: where that controller is off, the
  * nearest ancestor that has it.
  */

@@ -89,7 +89,7 @@ func TestTimedLimitIsKept(t *testing.T) {
 	}{
 		{150 * time.Millisecond, 100 * time.Millisecond, 12},
 		{50 * time.Millisecond, 100 * time.Millisecond, 40},
-		{5 * time.Millisecond, 100 * time.Millisecond, 120},
+		{5 * time.Millisecond, 100 * time.Millisecond, 200},
 		{15 * time.Millisecond, 10 * time.Millisecond, 12},
 		{1500 * time.Millisecond, 1000 * time.Millisecond, 20}, // the kernel's longest period
 		{3 * time.Millisecond / 2, time.Millisecond, 12},       // and its shortest
@@ -108,8 +108,13 @@ func TestTimedLimitIsKept(t *testing.T) {
 			if inQuotas < 0.98 || inQuotas > 1.01 {
 				t.Errorf("used %.4f quotas", inQuotas)
 			}
-			checkUse(t, list, quota, period, 10, max(quota/10, ahead))
-			checkUse(t, list, quota, period, 1, time.Duration(runtime.NumCPU())*ahead)
+			bucket := time.Duration(runtime.NumCPU()) * ahead
+			most := quota / 10
+			if c.period < 100*time.Millisecond {
+				most = bucket // of so short a time turns are a great part
+			}
+			checkUse(t, list, quota, period, 10, most)
+			checkUse(t, list, quota, period, 1, bucket)
 			if l.LongestHoldMs > c.longest || l.Waiting == 0 || l.Holds == 0 || l.HeldSeconds == 0 {
 				t.Errorf("%+v", l)
 			}
