@@ -46,7 +46,7 @@ bin build/guest:
 demo: lab-deps build ## what Temper does to two services, in about ten minutes; report in temper-demo/
 	@bin/temper demo
 
-records: build peers ## measure all that the claims stand on; takes two and a half hours, can be interrupted and run again
+records: build peers ## measure all that the claims stand on; takes about four hours, can be interrupted and run again
 	@scripts/records.sh records
 
 test: deps build test-unit pathfence-test test-guest test-timed test-lab ## the tests that CI runs

@@ -5,7 +5,7 @@
 #
 # Can be interrupted and run again: what is recorded for the same plan, kernel, guest and scheduler is
 # skipped. SCALE shortens the windows (0.1: a tenth), to try the way, not to measure.
-# Costs are counted beside the schedulers of others: 'make peers' first.
+# Costs and some ladders are measured beside the schedulers of others: 'make peers' first.
 set -euo pipefail
 
 if [ $# -lt 1 ]; then
@@ -16,7 +16,7 @@ readonly out=$1 scale=${2:-1} temper=$(dirname "$0")/../bin/temper
 readonly jobs=${JOBS:-2}
 
 # An A/A study needs one arm twice. No scheduler is in its guest, so it outlives changes to it.
-readonly stock=cpuidle,cpuidle all=eevdf,cpuidle,temper warm_up=3
+readonly stock=cpuidle,cpuidle all=eevdf,cpuidle,temper peers=temper,cpuidle,layered,lavd warm_up=3
 readonly beclass=weight-1,weight-10,weight-100,weight-1000,weight-10000,sched-idle,cpuidle,fifo,eevdf,temper
 
 # What to measure: host minutes on one CPU, about; folder; seeds; guest seconds of a window; the study's
@@ -32,6 +32,16 @@ plans() {
 	echo "16 ladders 1-3 6 chain --cpus 4 --arms $all"
 	for load in 0.5 0.2 0.8; do
 		echo "28 ladders 1-3 2 memcached --cpus 4 --load $load --arms $all"
+	done
+	echo "15 ladders 1 6 chain --cpus 8 --arms $all"
+	for load in 0.5 0.8; do
+		echo "20 ladders 1 2 memcached --cpus 8 --load $load --arms $all"
+	done
+	echo "20 peers 1 12 chain --cpus 2 --arms $peers"
+	echo "20 peers 1 6 chain --cpus 4 --arms $peers"
+	for load in 0.5 0.8; do
+		echo "20 peers 1 3 memcached --cpus 2 --load $load --arms $peers"
+		echo "25 peers 1 2 memcached --cpus 4 --load $load --arms $peers"
 	done
 	for load in 1 0.5; do
 		echo "10 beclass 1 2 web --cpus 4 --load $load --warm-up 2 --arms $beclass"

@@ -59,6 +59,9 @@ func generated(t *testing.T) map[string]string {
 	if files["docs/reference/observed.md"], err = docgen.Observed(filepath.Join(repository, "records/observed")); err != nil {
 		t.Fatal(err)
 	}
+	if files["docs/reference/peers.md"], err = docgen.Peers(filepath.Join(repository, "records", docgen.PeersFolder)); err != nil {
+		t.Fatal(err)
+	}
 	if summary == nil {
 		return files
 	}

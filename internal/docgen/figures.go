@@ -22,6 +22,9 @@ var studied = regexp.MustCompile(`-seed\d+\.json$`)
 // Superseded is the folder, anywhere below records/, whose records are kept but no longer shown.
 const Superseded = "superseded"
 
+// PeersFolder holds ladders of the same plans with other arms, which have a page of their own.
+const PeersFolder = "peers"
+
 // Records reads the records below a folder and says what they add up to; nil where there are none.
 // A record with one arm twice belongs to the A/A study.
 func Records(root string) (*bench.Summary, error) {
@@ -32,7 +35,7 @@ func Records(root string) (*bench.Summary, error) {
 			return nil
 		case err != nil:
 			return err
-		case entry.IsDir() && entry.Name() == Superseded:
+		case entry.IsDir() && (entry.Name() == Superseded || entry.Name() == PeersFolder && path != root):
 			return filepath.SkipDir
 		case entry.IsDir() || !studied.MatchString(path):
 			return nil
