@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf/btf"
-	"golang.org/x/sys/unix"
 
 	"temper.dev/temper/internal/enforce"
 	"temper.dev/temper/internal/exit"
@@ -209,48 +208,60 @@ func TestTimedBurst(t *testing.T) {
 	}
 }
 
-// What a tiny limit holds dies, stops, freezes, moves and changes its CPUs as anybody else does.
-func TestHeldTasksObey(t *testing.T) {
+// What a tiny limit holds dies, stops, freezes, moves and changes its CPUs as anybody else does, though its turn is a
+// long way off: forty others are before it, with four turns a second.
+func TestTimedHeldTasksObey(t *testing.T) {
+	joinSystem(t)
 	attach(t)
 	const cg = "/limited"
 	limit(t, cg, time.Millisecond, time.Second)
 	controlledCgroup(t, "/elsewhere")
+	spin(t, cg, 40)
 	held := func() *spinner {
 		s := spin(t, cg, 1)[0]
-		eventually(t, "it is held", func() bool { return limitOf(t, cg).Waiting > 0 })
+		eventually(t, "it is held", func() bool { return limitOf(t, cg).Waiting == 41 })
 		return s
 	}
 	stopped := held()
-	stopped.cmd.Process.Signal(syscall.SIGSTOP)
-	eventually(t, "it stops", func() bool { return stopped.state(t) == "T" })
+	promptly(t, "it stops", func() {
+		stopped.cmd.Process.Signal(syscall.SIGSTOP)
+		eventually(t, "it stops", func() bool { return stopped.state(t) == "T" })
+	})
 	stopped.cmd.Process.Kill()
 	stopped.cmd.Wait()
 
+	killed := held()
+	promptly(t, "it dies", func() {
+		killed.cmd.Process.Kill()
+		killed.cmd.Wait()
+	})
+
 	frozen := held()
-	write(t, root.Cgroup(cg+"/cgroup.freeze"), "1")
-	eventually(t, "it freezes", func() bool { return strings.Contains(read(t, root.Cgroup(cg+"/cgroup.events")), "frozen 1") })
+	promptly(t, "all freeze", func() {
+		write(t, root.Cgroup(cg+"/cgroup.freeze"), "1")
+		eventually(t, "all freeze", func() bool { return strings.Contains(read(t, root.Cgroup(cg+"/cgroup.events")), "frozen 1") })
+	})
 	write(t, root.Cgroup(cg+"/cgroup.freeze"), "0")
 	frozen.cmd.Process.Kill()
 	frozen.cmd.Wait()
 
-	pinned := held()
-	pinned.pin(t, runtime.NumCPU()-1)
-	used(t, time.Millisecond, []*spinner{pinned})
-
-	pinned.moveTo(t, "/elsewhere")
-	used(t, 100*time.Millisecond, []*spinner{pinned})
-	pinned.moveTo(t, cg)
-	eventually(t, "it is held again", func() bool { return limitOf(t, cg).Waiting > 0 })
-
-	if err := unix.Setpriority(unix.PRIO_PROCESS, pinned.pid, 5); err != nil {
-		t.Error(err)
-	}
-	write(t, root.Cgroup(cg+"/cpu.max"), "max")
-	used(t, 100*time.Millisecond, []*spinner{pinned})
+	moved := held()
+	promptly(t, "it changes its CPUs, moves and runs", func() {
+		moved.pin(t, runtime.NumCPU()-1)
+		moved.nice(t, 5)
+		moved.moveTo(t, "/elsewhere")
+		used(t, 100*time.Millisecond, []*spinner{moved})
+	})
+	moved.moveTo(t, cg)
+	eventually(t, "it is held again", func() bool { return limitOf(t, cg).Waiting == 41 })
+	promptly(t, "without the limit it runs", func() {
+		write(t, root.Cgroup(cg+"/cpu.max"), "max")
+		used(t, time.Millisecond, []*spinner{moved})
+	})
 	write(t, root.Cgroup(cg+"/cpu.max"), "1000 1000000")
-	eventually(t, "it is held once more", func() bool { return limitOf(t, cg).Waiting > 0 })
-	pinned.cmd.Process.Kill()
-	pinned.cmd.Wait()
+	eventually(t, "all are held once more", func() bool { return limitOf(t, cg).Waiting == 41 })
+	write(t, root.Cgroup(cg+"/cgroup.kill"), "1")
+	eventually(t, "all are dead", func() bool { return strings.Contains(read(t, root.Cgroup(cg+"/cgroup.events")), "populated 0") })
 	if l := limitOf(t, cg); l.Waiting != 0 {
 		t.Errorf("somebody still waits: %+v", l)
 	}
