@@ -71,7 +71,7 @@ struct temper_control {
 };
 
 /*
- * Map "limits": mapped into memory, an entry for each cgroup that the scheduler knows; quota_ns of 0: it has no limit.
+ * Map "limits": array with an entry for each cgroup that the scheduler knows; quota_ns of 0: it has no limit.
  * Times are in ns; written by any CPU.
  */
 struct temper_limit {

@@ -8,8 +8,8 @@
  * Method: each limited cgroup has a bucket into which its quota flows evenly. Whoever begins to run takes a turn
  * out of the buckets of its cgroup and of all limited ones above it, ahead of use, and gives back what it has not
  * used; what it has used too much is a debt. So at most a turn a CPU is ever on its way. Who finds a bucket empty
- * waits (pace.bpf.h). A bucket holds AHEAD for each CPU of the node, but no more than a quota, and the burst:
- * that much an idle cgroup may use at once. Over any time it gets what flows in, and that much ahead. With
+ * waits (pace.bpf.h). A bucket holds AHEAD for each CPU of the node, but no more than a quota or what flows in in
+ * SHORT_PERIOD, and the burst: that much an idle cgroup may use at once. Over any time it gets what flows in, and that much ahead. With
  * LIMITS_FREEZE a whole quota comes at once, each period.
  *
  * A cgroup slot caches which limited one is nearest above it, as it does its tier. Without any limit on the node
@@ -32,7 +32,6 @@
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, MAX_CGROUPS);
 	__type(key, u32);
 	__type(value, struct temper_limit);
@@ -209,6 +208,9 @@ static void set_limit(u32 index, u64 quota_ns, u64 period_ns, u64 burst_ns)
 
 	if (!l || (!quota_ns && !l->quota_ns))
 		return;
+	/* The kernel takes quotas of centuries: more than all CPUs have is as good, and rate_of() can count it. */
+	if (quota_ns > MAX_CPUS * period_ns)
+		quota_ns = MAX_CPUS * period_ns;
 	if (!l->quota_ns) {
 		l->filled_at = clock_ns();
 		l->left_ns = quota_ns;

@@ -16,11 +16,11 @@
  * finds nothing to take.
  *
  * Who is on the way out, was asked to stop, or holds up others (owner.bpf.h) is never held: it pays later. One
- * that is asked while it is held is found within LOOK_PERIOD. Held tasks are not active: they
- * dilute nobody's share. Who has been held for LONGEST_HOLD is let go of for a moment, since the kernel
+ * that is asked while it is held is found within LOOK_PERIOD. Who has been held for LONGEST_HOLD is let go of for a moment, since the kernel
  * would throw out a scheduler that keeps a task waiting for 30 s.
  *
- * Limits: among those that wait for one limit weights do not count.
+ * Limits: among those that wait for one limit weights do not count. They count as active meanwhile: in the shares of
+ * the tasks beside them, and where a fence is lent while critical is idle.
  */
 #ifndef TEMPER_PACE_BPF_H
 #define TEMPER_PACE_BPF_H
@@ -248,7 +248,7 @@ static u64 next_look(struct temper_limit *l)
 
 	if (missing > 0 && rate)
 		pause = ((u64)missing << 20) / rate;
-	/* What a gap has ended for is asked of each idle CPU again. */
+	/* Each CPU that has become idle meanwhile is asked anew. */
 	if (config.limits == LIMITS_GAP)
 		most = TURN;
 	return pause < LEAST_PAUSE ? LEAST_PAUSE : pause > most ? most : pause;
@@ -380,15 +380,12 @@ static int turn_is_over(void *map, u32 *index, struct timer_slot *slot)
 	return 0;
 }
 
-/* A turn is over: must the task wait? Then another that waits for the same may go, if there is time for it. */
+/* A turn is over: must the task wait? Whoever waits for the same is let go of by the timer, which finds a CPU for it, too. */
 static __noinline bool turn_must_end(struct task_struct *p, struct task_state *t, u64 now)
 {
 	u32 index = limit_of(t->cgroup), by = index == NO_SLOT ? NO_SLOT : must_wait_for(index, now);
 
-	if (by == NO_SLOT || never_held(p, t))
-		return false;
-	let_go_one(by, false, now);
-	return true;
+	return by != NO_SLOT && !never_held(p, t);
 }
 
 /* A task begins to run here, or goes on: for how long may it? */

@@ -336,8 +336,8 @@ func TestLimitsOfAllShapes(t *testing.T) {
 		s.end()
 	}
 
-	// More than all CPUs have.
-	limit(t, "/wide", 600*time.Second, time.Second)
+	// More than all CPUs have, and more than 64 bits hold of nanoseconds with 20 binary places.
+	limit(t, "/wide", 1<<41*time.Microsecond, time.Second)
 	used(t, 100*time.Millisecond, spin(t, "/wide", 2))
 	if holds := limitOf(t, "/wide").Holds; holds != 0 {
 		t.Errorf("a limit beyond all CPUs holds %d", holds)
