@@ -1,7 +1,9 @@
 package chaos
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -142,14 +144,24 @@ func describe(pid string) string {
 	return stat + ": " + strings.ReplaceAll(stack, "\n", " ")
 }
 
+// checkBooks waits until the scheduler's books are even. Its loader may just be replacing it, and its maps with it: the
+// attack kills loaders to its end.
 func (x *chaos) checkBooks() error {
 	var wrong []string
 	var err error
-	// Somebody runs at any moment; nobody waits at every moment.
-	_ = await("the scheduler's books are right", x.bound(mostReturn), func() bool {
-		wrong, err = audit()
-		return err != nil || len(wrong) == 0
-	})
+	for {
+		// Somebody runs at any moment; nobody waits at every moment.
+		_ = await("the scheduler's books are right", x.bound(mostReturn), func() bool {
+			wrong, err = audit()
+			return err != nil || len(wrong) == 0
+		})
+		if !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if err := awaitEnforced(x.bound(mostReattach)); err != nil {
+			return err
+		}
+	}
 	for _, w := range wrong {
 		x.violation("with nobody left, the scheduler's %s", w)
 	}
