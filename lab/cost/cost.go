@@ -4,6 +4,7 @@ package cost
 import (
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 
 	"temper.dev/temper/internal/bench"
@@ -37,17 +38,26 @@ func (r *Record) Add(c plan.Cost) {
 	r.Arms = append(r.Arms, arm)
 }
 
+// counted are the operations that a record has: older ones have fewer.
+func (r Record) counted() []plan.Operation {
+	return slices.DeleteFunc(slices.Clone(plan.Operations), func(o plan.Operation) bool {
+		_, ok := r.Arms[0].Instructions[o.Name]
+		return !ok
+	})
+}
+
 // Write shows a record to a person: each figure, and how many times the first arm's it is.
 func Write(w io.Writer, r Record) error {
+	operations := r.counted()
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(out, "arm\t")
-	for _, operation := range plan.Operations {
+	for _, operation := range operations {
 		fmt.Fprintf(out, "%s\t\t", operation.Name)
 	}
 	fmt.Fprintln(out)
 	for _, arm := range r.Arms {
 		fmt.Fprintf(out, "%s\t", arm.Arm)
-		for _, operation := range plan.Operations {
+		for _, operation := range operations {
 			n, first := arm.Instructions[operation.Name], r.Arms[0].Instructions[operation.Name]
 			fmt.Fprintf(out, "%.0f\t%.2f ×\t", n, n/first)
 		}
@@ -57,7 +67,7 @@ func Write(w io.Writer, r Record) error {
 		return err
 	}
 	fmt.Fprintf(w, "\nInstructions that a CPU executes in the time of a round, and how many times those of %s. Kernel %s, %d CPUs.\n", r.Arms[0].Arm, r.Kernel, r.CPUs)
-	for _, operation := range plan.Operations {
+	for _, operation := range operations {
 		if _, err := fmt.Fprintf(w, "%-9s %s\n", operation.Name, operation.Round); err != nil {
 			return err
 		}

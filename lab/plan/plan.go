@@ -24,13 +24,22 @@ type Plan struct {
 	Arms     []string `json:"arms"`  // in the order to run, already shuffled by the seed
 	Steps    []int    `json:"steps"` // background workers, in the order to run
 	Seed     int64    `json:"seed"`
-	CPUs     int      `json:"cpus"`              // application CPUs: 0..CPUs-1; the load generator has CPU number CPUs
+	CPUs     int      `json:"cpus"`              // application CPUs: 0..CPUs-1; the load generator has those from number CPUs on
 	Seconds  float64  `json:"seconds"`           // guest seconds of a window
 	WarmUp   float64  `json:"warm_up_seconds"`   // guest seconds of load before the first window, thrown away
 	Load     float64  `json:"load"`              // memcached, web: fraction of measured saturation (web: 1 is a closed loop); chain: 0 (its rate is fixed per CPU)
 	Bursty   bool     `json:"bursty"`            // the service idles 60 % of each 100 ms
 	Quantum  int      `json:"quantum_us"`        // time in which every virtual CPU has a turn
 	Observe  bool     `json:"observe,omitempty"` // windows are watched from outside, which costs their latencies something
+}
+
+// GeneratorCPUs is how many CPUs the load generator has beside so many application CPUs: with fewer, what is measured as
+// memcached's saturation is the generator's. The other scenarios' generators use the first of them.
+func GeneratorCPUs(application int) int {
+	if application <= 4 {
+		return 1
+	}
+	return application / 2
 }
 
 // Costs is a boot of the lab that counts what scheduling costs under each arm, on a machine that does nothing else.
@@ -41,13 +50,17 @@ type Costs struct {
 	Quantum int      `json:"quantum_us"`
 }
 
-// Operations are what Costs counts, with what a round of each is.
-var Operations = []struct{ Name, Round string }{
+// Operation is one that Costs counts, with what a round of it is.
+type Operation struct{ Name, Round string }
+
+// Operations are all of them.
+var Operations = []Operation{
 	{"switch", "two threads on one CPU yield to each other: a switch"},
 	{"pipe", "two threads on one CPU send a byte to and fro: a wake-up and a switch"},
 	{"wake", "the same on two CPUs: a wake-up of an idle CPU"},
 	{"preempt", "a wake-up on a CPU that runs background work, over one of an idle CPU"},
-	{"messages", "groups of senders and receivers on all CPUs: a message"},
+	{"messages", "groups of senders and receivers on all CPUs, as hackbench's: a message"},
+	{"requests", "dispatchers and workers that compute, on all CPUs, as schbench's: a request"},
 }
 
 // Command is one command to run in the guest, instead of a ladder.

@@ -6,15 +6,19 @@
  *   pipe       two threads on CPU 0 send a byte to and fro; a round is one way: a wake-up, and a switch
  *   wake       the same on CPUs 0 and 1: a wake-up of an idle CPU
  *   messages   on all CPUs, groups of senders and receivers, each sender to each receiver; a round is a message
+ *              (as hackbench does)
+ *   requests   on all CPUs, dispatchers each wake their workers, which compute, and wait for all; a round is a
+ *              worker's (as schbench does)
  * Its threads share an address space: what changing one costs is the machine's affair.
  */
 #include <pthread.h>
+#include <semaphore.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "load.h"
 
-enum { BATCHES = 9, GROUPS = 4, MEMBERS = 5, MESSAGE = 100 };
+enum { BATCHES = 9, GROUPS = 4, MEMBERS = 5, MESSAGE = 100, THINK = 1000 };
 
 static int there[2], back[2];
 static long rounds;
@@ -161,6 +165,63 @@ static double messages(void)
 	return (double)(now_ns() - begin) / rounds / (GROUPS * MEMBERS * MEMBERS);
 }
 
+struct team {
+	sem_t go[MEMBERS], done;
+};
+
+struct worker {
+	struct team *team;
+	int number;
+};
+
+static void *works(void *arg)
+{
+	struct worker *w = arg;
+
+	for (long i = 0; i < rounds; i++) {
+		need(!sem_wait(&w->team->go[w->number]), "wait for work");
+		compute(THINK);
+		need(!sem_post(&w->team->done), "say that it is done");
+	}
+	return NULL;
+}
+
+static void *dispatches(void *arg)
+{
+	struct team *team = arg;
+	struct worker workers[MEMBERS];
+	pthread_t threads[MEMBERS];
+
+	need(!sem_init(&team->done, 0, 0), "semaphore");
+	for (int w = 0; w < MEMBERS; w++) {
+		workers[w] = (struct worker){ team, w };
+		need(!sem_init(&team->go[w], 0, 0), "semaphore");
+		start(&threads[w], works, &workers[w]);
+	}
+	for (long i = 0; i < rounds; i++) {
+		for (int w = 0; w < MEMBERS; w++)
+			need(!sem_post(&team->go[w]), "hand out work");
+		for (int w = 0; w < MEMBERS; w++)
+			need(!sem_wait(&team->done), "wait for workers");
+	}
+	for (int w = 0; w < MEMBERS; w++)
+		pthread_join(threads[w], NULL);
+	return NULL;
+}
+
+static double requests(void)
+{
+	pthread_t threads[GROUPS];
+	struct team teams[GROUPS];
+	uint64_t begin = now_ns();
+
+	for (int t = 0; t < GROUPS; t++)
+		start(&threads[t], dispatches, &teams[t]);
+	for (int t = 0; t < GROUPS; t++)
+		pthread_join(threads[t], NULL);
+	return (double)(now_ns() - begin) / rounds / (GROUPS * MEMBERS);
+}
+
 static int ascending(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
@@ -179,6 +240,7 @@ int main(int argc, char **argv)
 		{ "pipe", pipe_on_one, false },
 		{ "wake", wake_the_other, false },
 		{ "messages", messages, true },
+		{ "requests", requests, true },
 	};
 	double took[BATCHES];
 
