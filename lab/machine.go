@@ -11,6 +11,7 @@ import (
 
 	"temper.dev/temper/internal/bench"
 	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/lab/plan"
 )
 
 const (
@@ -40,11 +41,15 @@ var evenMachines = []speed{{3, 3}, {6, 2}, {12, 1}, {24, 0}}
 // smallest is the first of some machines that has room for the application CPUs and the load generator's.
 func smallest(of []speed, cpus int) (speed, error) {
 	for _, s := range of {
-		if cpus >= 1 && cpus < s.vcpus {
+		if cpus >= 1 && cpus+plan.GeneratorCPUs(cpus) <= s.vcpus {
 			return s, nil
 		}
 	}
-	return speed{}, exit.New(exit.Usage, fmt.Sprintf("choose 1 to %d", of[len(of)-1].vcpus-1),
+	most := of[len(of)-1].vcpus
+	for most+plan.GeneratorCPUs(most) > of[len(of)-1].vcpus {
+		most--
+	}
+	return speed{}, exit.New(exit.Usage, fmt.Sprintf("choose 1 to %d", most),
 		"no machine of the lab's constant speed has %d application CPUs", cpus)
 }
 

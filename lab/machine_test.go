@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/lab/plan"
 )
 
 func TestMachinesHaveOneSpeed(t *testing.T) {
@@ -13,24 +14,24 @@ func TestMachinesHaveOneSpeed(t *testing.T) {
 		mostCPUs  int
 		low, high float64 // MIPS
 	}{
-		{machines, 5, 166.6, 166.7},
-		{machines, 23, 41.6, 166.7},
-		{evenMachines, 23, 41.6, 41.7},
+		{machines, 4, 166.6, 166.7},
+		{machines, 16, 41.6, 166.7},
+		{evenMachines, 16, 41.6, 41.7},
 	} {
 		for cpus := 1; cpus <= test.mostCPUs; cpus++ {
 			s, err := smallest(test.of, cpus)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if s.vcpus <= cpus {
-				t.Errorf("%d CPUs: no CPU for the load generator among %d", cpus, s.vcpus)
+			if s.vcpus < cpus+plan.GeneratorCPUs(cpus) {
+				t.Errorf("%d CPUs: not enough CPUs for the load generator among %d", cpus, s.vcpus)
 			}
 			if got := s.mips(); got < test.low || got > test.high {
 				t.Errorf("%d CPUs: %v MIPS", cpus, got)
 			}
 		}
 	}
-	for _, cpus := range []int{-1, 0, 24, 64} {
+	for _, cpus := range []int{-1, 0, 17, 64} {
 		if _, err := smallest(machines, cpus); exit.StatusOf(err) != exit.Usage {
 			t.Errorf("%d CPUs: got %v", cpus, err)
 		}

@@ -72,9 +72,9 @@ func OpenNative(root host.Root, assets Assets) (*Native, error) {
 // Ladder runs a plan. When it returns, the host is as it was before.
 func (n *Native) Ladder(ctx context.Context, p plan.Plan, progress func(Progress)) (record bench.Record, err error) {
 	p = Shuffle(p)
-	if most := runtime.NumCPU() - 1; p.CPUs > most {
-		return record, exit.New(exit.Usage, fmt.Sprintf("choose --cpus of at most %d", most),
-			"%d application CPUs and one for the load generator are more than this host has", p.CPUs)
+	if generator := plan.GeneratorCPUs(p.CPUs); p.CPUs+generator > runtime.NumCPU() {
+		return record, exit.New(exit.Usage, "choose fewer with --cpus",
+			"%d application CPUs and %d for the load generator are more than the %d of this host", p.CPUs, generator, runtime.NumCPU())
 	}
 	run := &ladderRun{plan: p, eta: newEstimate(1, p), progress: progress, record: bench.Record{
 		Schema: bench.Schema, Scenario: p.Scenario, Load: p.Load, Bursty: p.Bursty, Seed: p.Seed, CPUs: p.CPUs,

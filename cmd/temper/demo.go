@@ -51,7 +51,7 @@ Ends with a table for each service and a verdict, and writes a report and the re
 	flags := cmd.Flags()
 	flags.StringVar(&f.out, "out", "temper-demo", "`FOLDER` for report and records")
 	flags.BoolVar(&f.native, "native", false, "run on this host instead of the lab")
-	flags.IntVar(&f.cpus, "cpus", 2, "application CPUs; the load generator has one more")
+	flags.IntVar(&f.cpus, "cpus", 2, "application CPUs; the load generator has one more, beyond four half as many more")
 	flags.Float64Var(&f.scale, "scale", 1, "length of the windows over the usual; shorter ones are noisier")
 	flags.Int64Var(&f.seed, "seed", 1, "of the arrivals and the order of arms")
 	_ = cmd.MarkFlagDirname("out")

@@ -113,6 +113,14 @@ func (l *ladder) attachTemper(ctx context.Context) (leave func() error, err erro
 	return nil, fmt.Errorf("scx_temper ended before it attached: %w", cmd.Wait())
 }
 
+// serviceThreads is what those are called that an arm is to put first.
+func (l *ladder) serviceThreads() string {
+	if l.service == nil {
+		return "cost" // the program that RunCosts runs
+	}
+	return l.service.threads()
+}
+
 // mostAttach is how long another scheduler may take to attach, in guest time: the verifier looks at some for minutes.
 const mostAttach = 10 * time.Minute
 
@@ -122,7 +130,12 @@ func (l *ladder) attachPeer(ctx context.Context, arm plan.Arm) (leave func() err
 	if err != nil {
 		return nil, err
 	}
-	cmd.Args = append(cmd.Args, arm.Command[1:]...)
+	for _, word := range arm.Command[1:] {
+		if word == plan.ServiceThreads {
+			word = l.serviceThreads()
+		}
+		cmd.Args = append(cmd.Args, word)
+	}
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}

@@ -13,6 +13,8 @@ const chainRatePerCPU = 45.0 // requests a second: about a fifth of the machine
 
 func (chain) background() string { return spinner }
 
+func (chain) threads() string { return "chain" }
+
 func (chain) calibrate(ctx context.Context, l *ladder) (float64, error) {
 	if err := l.findIterations(ctx); err != nil {
 		return 0, err

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+
+	"temper.dev/temper/lab/plan"
 )
 
 // memcached is the distribution's, with one thread an application CPU.
@@ -13,6 +15,8 @@ type memcached struct{}
 const port = 11411
 
 func (memcached) background() string { return spinner }
+
+func (memcached) threads() string { return "mc-worker" }
 
 func (memcached) calibrate(ctx context.Context, l *ladder) (float64, error) {
 	program, err := l.Find("memcached")
@@ -30,7 +34,7 @@ func (memcached) calibrate(ctx context.Context, l *ladder) (float64, error) {
 	if err := awaitListener("127.0.0.1:" + strconv.Itoa(port)); err != nil {
 		return 0, err
 	}
-	figures, err := l.runGenerator(ctx, "mcload", port, 0, l.WarmUp/2, l.WarmUp/2, l.Seed, 0, l.CPUs, l.latencyFile())
+	figures, err := l.memcachedClient(ctx, 0, l.WarmUp/2, l.WarmUp/2, l.Seed, false)
 	if err != nil {
 		return 0, err
 	}
@@ -40,5 +44,11 @@ func (memcached) calibrate(ctx context.Context, l *ladder) (float64, error) {
 }
 
 func (memcached) load(ctx context.Context, l *ladder, warmUp, seconds float64, seed int64) (map[string]float64, error) {
-	return l.runGenerator(ctx, "mcload", port, l.rate, warmUp, seconds, seed, bit(l.Bursty), l.CPUs, l.latencyFile())
+	return l.memcachedClient(ctx, l.rate, warmUp, seconds, seed, l.Bursty)
+}
+
+// memcachedClient offers a rate, or with rate 0 as much as is answered.
+func (l *ladder) memcachedClient(ctx context.Context, rate, warmUp, seconds float64, seed int64, bursty bool) (map[string]float64, error) {
+	last := l.CPUs + plan.GeneratorCPUs(l.CPUs) - 1
+	return l.runGenerator(ctx, "mcload", port, rate, warmUp, seconds, seed, bit(bursty), l.CPUs, last, l.latencyFile())
 }

@@ -14,6 +14,8 @@ import (
 type service interface {
 	// background is the program of the workers beside it.
 	background() string
+	// threads is what its threads are called.
+	threads() string
 	// calibrate brings the service up, finds the rate to offer, warms up, and returns the
 	// measured saturation in requests a second, or 0 where the rate is fixed.
 	calibrate(context.Context, *ladder) (float64, error)

@@ -13,6 +13,8 @@ const webTime = 3 * time.Millisecond
 
 func (web) background() string { return resizer }
 
+func (web) threads() string { return "web" }
+
 func (web) calibrate(ctx context.Context, l *ladder) (float64, error) {
 	if err := l.findIterations(ctx); err != nil {
 		return 0, err

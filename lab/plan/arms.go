@@ -29,6 +29,10 @@ const (
 // DefaultWeight is a cgroup's cpu.weight unless somebody writes another.
 const DefaultWeight = 100
 
+// ServiceThreads stands in an arm's command for what the service's threads are called. To scx_layered, threads that may not
+// run on all CPUs, as those of the lab's services may not, come after all others unless it is told their name.
+const ServiceThreads = "SERVICE_THREADS"
+
 // Temper is the name of its scheduler.
 const Temper = "temper"
 
@@ -51,8 +55,8 @@ var Arms = []Arm{
 	{Name: "temper-full", Preempt: "full", Scheduler: Temper, Summary: "scx_temper, preempt=full"},
 	{Name: "simple", Preempt: "lazy", Scheduler: "simple", Command: []string{"scx_simple"}, Summary: "scx_simple, the kernel's own example: knows no background"},
 	{Name: "lavd", Preempt: "lazy", Scheduler: "lavd", Command: []string{"scx_lavd", "--performance"}, Summary: "scx_lavd --performance"},
-	{Name: "layered", Preempt: "lazy", Scheduler: "layered", Command: []string{"scx_layered", "f:/etc/layered.json"},
-		Summary: "scx_layered: the service in a layer that preempts"},
+	{Name: "layered", Preempt: "lazy", Scheduler: "layered", Command: []string{"scx_layered", "--hi-fb-thread-name", ServiceThreads, "f:/etc/layered.json"},
+		Summary: "scx_layered: the service in a layer that preempts, its threads in the high fallback queue"},
 }
 
 // FindArm returns the arm of that name, and whether there is one.

@@ -215,19 +215,32 @@ static inline void open_window(struct window *w, uint64_t start, double warm_up,
 		die("memory for %lu latencies", w->capacity);
 }
 
-/* The result: one line of figures on stdout, and every latency in ns, as 64-bit words, in `file`. */
-static inline void report(struct window *w, const char *file)
+/* Every latency in ns, as 64-bit words, at the end of `file`. */
+static inline void append_latencies(struct window *w, const char *file)
 {
-	int fd = open(file, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	int fd = open(file, O_WRONLY | O_CREAT | O_APPEND, 0600);
 	size_t size = w->sent * sizeof(*w->latency);
 
 	if (fd < 0 || write(fd, w->latency, size) != (ssize_t)size)
 		die("%s", file);
 	close(fd);
+}
+
+/* One line of figures on stdout. */
+static inline void print_figures(struct window *w, uint64_t sent)
+{
 	printf("elapsed_ns=%lu sent=%lu work=%lu background_usec=%lu service_usec=%lu\n",
-	       w->last.at_ns - w->first.at_ns, w->sent, w->last.work - w->first.work,
+	       w->last.at_ns - w->first.at_ns, sent, w->last.work - w->first.work,
 	       w->last.background_usec - w->first.background_usec,
 	       w->last.service_usec - w->first.service_usec);
+}
+
+static inline void report(struct window *w, const char *file)
+{
+	if (unlink(file) && errno != ENOENT)
+		die("%s", file);
+	append_latencies(w, file);
+	print_figures(w, w->sent);
 }
 
 #endif

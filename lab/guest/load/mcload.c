@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mcload: gets for a memcached on loopback, from one CPU that it never leaves and
- * never lets sleep, as a client on another machine would send them. Open loop;
+ * mcload: gets for a memcached on loopback, as clients on other machines would send
+ * them: one a CPU, which never leaves that CPU and never lets it sleep. Open loop;
  * with RATE 0, closed loop, one request outstanding a connection, to find the
  * saturation: it prints requests a second.
+ *
+ * Clients are processes with connections of their own, and offer equal parts of RATE.
+ * The first leads: it says when to start, reads what runs beside, and reports for all.
  *
  * A request asks for KEYS values at once, as a page does that is put together from many.
  * With a single one the client has as much work as the server, and what is measured as
@@ -14,11 +17,13 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 #include "load.h"
 
-#define CONNECTIONS 32
+#define CONNECTIONS 32 /* a client */
 #define QUEUE 8192 /* outstanding requests a connection, power of two */
 #define KEYS 20	   /* a request */
 #define VALUES 1000
@@ -45,6 +50,26 @@ static struct connection connections[CONNECTIONS];
 static struct window window;
 static uint64_t answered;
 static int epoll_fd;
+
+/* What the clients tell each other: that one is connected, when to start, and what it has counted. */
+static int ready[2], started[2], counted[2];
+
+static void tell(int fd, uint64_t what)
+{
+	if (write(fd, &what, sizeof(what)) != sizeof(what))
+		die("tell the other clients");
+}
+
+/* Fails when those who could tell are gone. */
+static uint64_t learn(int fd)
+{
+	uint64_t what;
+
+	errno = EPIPE;
+	if (read(fd, &what, sizeof(what)) != sizeof(what))
+		die("another client has ended");
+	return what;
+}
 
 static int connect_to_server(uint16_t port)
 {
@@ -82,7 +107,7 @@ static void write_requests(void)
 	}
 }
 
-static void open_connections(uint16_t port)
+static void open_connections(uint16_t port, bool store)
 {
 	write_requests();
 	epoll_fd = epoll_create1(0);
@@ -90,7 +115,7 @@ static void open_connections(uint16_t port)
 		struct epoll_event e = { .events = EPOLLIN, .data.u32 = i };
 
 		connections[i].fd = connect_to_server(port);
-		if (i == 0)
+		if (store && i == 0)
 			store_values(connections[i].fd);
 		if (fcntl(connections[i].fd, F_SETFL, O_NONBLOCK) || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, connections[i].fd, &e))
 			die("connection %d", i);
@@ -156,9 +181,10 @@ static void poll_answers(bool send_next)
 	}
 }
 
-static void saturate(double warm_up, double seconds)
+/* Returns how many were answered in the measured part. */
+static uint64_t saturate(uint64_t start, double warm_up, double seconds)
 {
-	uint64_t begin = now_ns() + (uint64_t)(warm_up * NSEC), end = begin + (uint64_t)(seconds * NSEC), before = 0, at;
+	uint64_t begin = start + (uint64_t)(warm_up * NSEC), end = begin + (uint64_t)(seconds * NSEC), before = 0, at;
 
 	for (int i = 0; i < CONNECTIONS; i++)
 		send_get(&connections[i], now_ns(), WARM_UP);
@@ -167,7 +193,7 @@ static void saturate(double warm_up, double seconds)
 			before = answered;
 		poll_answers(true);
 	}
-	printf("saturation_rps=%.1f\n", (answered - before) / seconds);
+	return answered - before;
 }
 
 static void offer(struct arrivals *a, struct work_slot *work)
@@ -188,25 +214,94 @@ static void offer(struct arrivals *a, struct work_slot *work)
 	}
 }
 
+static void make_pipes(void)
+{
+	if (pipe(ready) || pipe(started) || pipe(counted))
+		die("pipe");
+}
+
+/* Starts the others, and returns this process's number among them. */
+static int become_clients(int clients)
+{
+	for (int i = 1; i < clients; i++) {
+		pid_t pid = fork();
+
+		if (pid < 0)
+			die("fork");
+		if (pid == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			close(ready[0]);
+			close(started[1]);
+			close(counted[0]);
+			return i;
+		}
+	}
+	close(ready[1]);
+	close(started[0]);
+	close(counted[1]);
+	return 0;
+}
+
+/* All clients start at one time, once all are connected. */
+static uint64_t start_together(int client, int clients)
+{
+	uint64_t start;
+
+	if (client) {
+		tell(ready[1], client);
+		return learn(started[0]);
+	}
+	for (int i = 1; i < clients; i++)
+		learn(ready[0]);
+	start = now_ns() + NSEC / 50;
+	for (int i = 1; i < clients; i++)
+		tell(started[1], start);
+	return start;
+}
+
+/* The sum of what the clients have counted, for the first one. */
+static uint64_t sum(int client, int clients, uint64_t own)
+{
+	if (client) {
+		tell(counted[1], own);
+		return 0;
+	}
+	for (int i = 1; i < clients; i++)
+		own += learn(counted[0]);
+	return own;
+}
+
 int main(int argc, char **argv)
 {
-	if (argc != 9)
-		die("usage: mcload PORT RATE WARM_UP_S SECONDS SEED BURSTY CPU LATENCY_FILE");
-	struct arrivals a = { .rate = atof(argv[2]), .bursty = atoi(argv[6]) };
-	double warm_up = atof(argv[3]), seconds = atof(argv[4]);
+	if (argc != 10)
+		die("usage: mcload PORT RATE WARM_UP_S SECONDS SEED BURSTY FIRST_CPU LAST_CPU LATENCY_FILE");
+	int first_cpu = atoi(argv[7]), clients = atoi(argv[8]) - first_cpu + 1;
+	double rate = atof(argv[2]), warm_up = atof(argv[3]), seconds = atof(argv[4]);
+	struct arrivals a = { .rate = rate / clients, .bursty = atoi(argv[6]) };
+	uint64_t total;
 
-	srand48(atol(argv[5]));
-	pin(atoi(argv[7]), atoi(argv[7]));
-	open_connections(atoi(argv[1]));
-	if (a.rate == 0) {
-		saturate(warm_up, seconds);
+	make_pipes();
+	int client = become_clients(clients);
+
+	pin(first_cpu + client, first_cpu + client);
+	srand48(atol(argv[5]) + client);
+	open_connections(atoi(argv[1]), client == 0);
+	if (client == 0 && unlink(argv[9]) && errno != ENOENT)
+		die("%s", argv[9]);
+	a.start = start_together(client, clients);
+	if (rate == 0) {
+		total = sum(client, clients, saturate(a.start, warm_up, seconds));
+		if (client == 0)
+			printf("saturation_rps=%.1f\n", total / seconds);
 		return 0;
 	}
 	struct work_slot *work = map_work();
 
-	a.start = now_ns() + NSEC / 50;
 	open_window(&window, a.start, warm_up, seconds, a.rate);
 	offer(&a, work);
-	report(&window, argv[8]);
+	append_latencies(&window, argv[9]);
+	total = sum(client, clients, window.sent);
+	if (client == 0)
+		print_figures(&window, total);
 	return 0;
 }
