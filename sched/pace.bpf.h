@@ -412,7 +412,9 @@ static __noinline void begin_turn(struct task_struct *p, struct task_state *t, s
 	t->prepaid = 0;
 	t->limited = index;
 	t->granted = time > 0 ? time : 0;
-	t->turn_exec = p->se.sum_exec_runtime;
+	/* What was counted while it was taken off the CPU belongs to this turn. More is of a time without a limit. */
+	if (p->se.sum_exec_runtime - t->turn_exec > TURN)
+		t->turn_exec = p->se.sum_exec_runtime;
 	if (time <= 0 && !t->in_gap && !never_held(p, t)) {
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 		return;

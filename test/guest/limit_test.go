@@ -124,6 +124,26 @@ func TestTimedLimitIsKept(t *testing.T) {
 	}
 }
 
+// Threads that wake each other all the time have turns of microseconds, and pay for them as exactly.
+func TestTimedLimitOfShortTurns(t *testing.T) {
+	joinSystem(t)
+	attach(t)
+	const cg, quota, period = "/paced/critical", 100 * time.Millisecond, 100 * time.Millisecond
+	controlledCgroup(t, "/paced")
+	limit(t, cg, quota, period)
+	s := &spinner{cmd: exec.Command("cost", "messages", "1000000", strconv.Itoa(runtime.NumCPU()))}
+	s.cmd.Env = []string{"LADDER_CGROUPS=" + root.Cgroup("/paced")}
+	s.start(t)
+	eventually(t, "it has used what an idle cgroup may use at once", func() bool { return usage(t, cg) > 2*quota })
+	before, began := usage(t, cg), time.Now()
+	time.Sleep(2 * time.Second) // what is measured
+	inQuotas := float64(usage(t, cg)-before) / float64(time.Since(began)) * float64(period) / float64(quota)
+	t.Logf("%.4f quotas; %+v", inQuotas, limitOf(t, cg))
+	if inQuotas < 0.98 || inQuotas > 1.01 {
+		t.Errorf("used %.4f quotas", inQuotas)
+	}
+}
+
 // A cgroup keeps its own limit and those of all above it; one that has none keeps those above.
 func TestTimedLimitsNest(t *testing.T) {
 	joinSystem(t)
