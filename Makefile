@@ -36,6 +36,7 @@ sched: | bin build/guest
 guest: $(GUEST_LOAD:%=build/guest/%) | build/guest
 	CGO_ENABLED=0 $(GO) build $(GOFLAGS_STATIC) -o build/guest/init ./lab/guest
 	CGO_ENABLED=0 $(GO) build $(GOFLAGS_STATIC) -o build/guest/chaos ./lab/guest/chaos
+	CGO_ENABLED=0 $(GO) build $(GOFLAGS_STATIC) -o build/guest/goservice ./lab/guest/goservice
 
 build/guest/%: lab/guest/load/%.c $(wildcard lab/guest/load/*.h) | build/guest
 	$(CC) $(CFLAGS_GUEST) -o $@ $< -lm

@@ -18,6 +18,7 @@ const (
 	guestInit        = "build/guest/init"
 	chaosProgram     = "build/guest/chaos"
 	churnProgram     = "build/guest/churn"
+	goServiceProgram = "build/guest/goservice"
 )
 
 // guestPrograms are the load generators and tools of every guest.

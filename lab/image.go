@@ -5,7 +5,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"path/filepath"
+
+	"temper.dev/temper/lab/plan"
 )
 
 // image is the part of the initrd that is the same for every run of the same build: the
@@ -17,16 +20,16 @@ type image struct {
 	hash string
 }
 
-// packImage packs the guest. What its arms attach is given, so that a stock
+// packImage packs the guest. What its arms attach is given among more, so that a stock
 // guest, and a study of stock, stay the same while the scheduler is worked on.
-func packImage(ctx context.Context, userland string, assets Assets, attached map[string]string) (image, error) {
+func packImage(ctx context.Context, userland string, assets Assets, more map[string]string) (image, error) {
 	a := archive{}
 	for _, dir := range []string{"dev", "etc", "proc", "root", "run", "sys", "tmp", "var/log", "var/run"} {
 		a.dir(dir)
 	}
-	// memcached looks up whom it runs as.
-	a.data("etc/passwd", []byte("root:x:0:0:root:/root:/bin/sh\n"))
-	a.data("etc/group", []byte("root:x:0:\n"))
+	// Services look up whom they run as.
+	a.data("etc/passwd", fmt.Appendf(nil, "root:x:0:0:root:/root:/bin/sh\nservice:x:%d:%d::/tmp:/bin/sh\n", plan.ServiceUser, plan.ServiceUser))
+	a.data("etc/group", fmt.Appendf(nil, "root:x:0:\nservice:x:%d:\n", plan.ServiceUser))
 	if err := a.addShell(ctx, userland); err != nil {
 		return image{}, err
 	}
@@ -36,7 +39,7 @@ func packImage(ctx context.Context, userland string, assets Assets, attached map
 	if err := a.addOurs(assets); err != nil {
 		return image{}, err
 	}
-	for place, host := range attached {
+	for place, host := range more {
 		if _, there := a[place]; !there { // a library of the service
 			a.program(place, host)
 		}

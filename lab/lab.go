@@ -3,6 +3,7 @@ package lab
 import (
 	"cmp"
 	"context"
+	"maps"
 
 	"temper.dev/temper/internal/bench"
 )
@@ -36,6 +37,11 @@ type Lab struct {
 
 // Open gets everything ready, and fetches what is not cached. The guest has what these arms attach.
 func Open(ctx context.Context, o Options, arms []string) (*Lab, error) {
+	return open(ctx, o, arms, nil)
+}
+
+// open also puts more into the guest, if more is not nil: paths there, and on this host.
+func open(ctx context.Context, o Options, arms []string, more func(context.Context, *Lab, func(string)) (map[string]string, error)) (*Lab, error) {
 	l := &Lab{cache: o.Cache, assets: o.Assets}
 	var err error
 	if l.cache == "" {
@@ -67,7 +73,18 @@ func Open(ctx context.Context, o Options, arms []string) (*Lab, error) {
 	if l.Hashes.Kernel, err = hashFile(l.cache.Vmlinuz(l.Kernel)); err != nil {
 		return nil, err
 	}
-	if l.image, err = l.packGuest(ctx, arms, o.notify); err != nil {
+	files, err := l.attachedBy(ctx, arms)
+	if err != nil {
+		return nil, err
+	}
+	if more != nil {
+		added, err := more(ctx, l, o.notify)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(files, added)
+	}
+	if l.image, err = l.packGuest(ctx, files, o.notify); err != nil {
 		return nil, err
 	}
 	l.Hashes.Guest = l.image.hash
@@ -83,11 +100,7 @@ func (l *Lab) hashBPF() error {
 	return err
 }
 
-func (l *Lab) packGuest(ctx context.Context, arms []string, notify func(string)) (image, error) {
-	attached, err := l.attachedBy(ctx, arms)
-	if err != nil {
-		return image{}, err
-	}
+func (l *Lab) packGuest(ctx context.Context, files map[string]string, notify func(string)) (image, error) {
 	unlock, err := l.cache.lock()
 	if err != nil {
 		return image{}, err
@@ -97,5 +110,5 @@ func (l *Lab) packGuest(ctx context.Context, arms []string, notify func(string))
 	if err != nil {
 		return image{}, err
 	}
-	return packImage(ctx, userland, l.assets, attached)
+	return packImage(ctx, userland, l.assets, files)
 }

@@ -23,11 +23,16 @@ type Progress struct {
 // Shuffle returns the plan with its arms in the order that its seed gives, so that no arm always
 // runs on the machine that another has just left.
 func Shuffle(p plan.Plan) plan.Plan {
-	p.Arms = slices.Clone(p.Arms)
-	slices.Sort(p.Arms) // the order is the seed's alone, however the arms were asked for
-	r := rand.New(rand.NewPCG(uint64(p.Seed), 0))
-	r.Shuffle(len(p.Arms), func(i, j int) { p.Arms[i], p.Arms[j] = p.Arms[j], p.Arms[i] })
+	p.Arms = shuffled(p.Arms, p.Seed)
 	return p
+}
+
+func shuffled(arms []string, seed int64) []string {
+	arms = slices.Clone(arms)
+	slices.Sort(arms) // the order is the seed's alone, however the arms were asked for
+	r := rand.New(rand.NewPCG(uint64(seed), 0))
+	r.Shuffle(len(arms), func(i, j int) { arms[i], arms[j] = arms[j], arms[i] })
+	return arms
 }
 
 // Ladder gets a machine ready and runs one plan on it.

@@ -24,14 +24,36 @@ const (
 // libraryDirs are where Debian keeps shared libraries, and where the loader looks unasked.
 var libraryDirs = []string{"lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu"}
 
-// userland returns the folder that holds the distribution's part of the guest, as unpacked
+// userland returns the folder that holds the distribution's part of every guest, as unpacked
 // packages, and fetches it where it is not cached.
 func (c Cache) userland(ctx context.Context, notify func(string)) (string, error) {
-	dir := c.path("userland", userlandSuite)
+	return c.unpacked(ctx, userlandSuite, "the guest's programs", notify, func(s *suite, dir string) error {
+		if err := s.download(ctx, dir, "busybox-static"); err != nil {
+			return err
+		}
+		return s.downloadWithLibraries(ctx, dir, "memcached", serviceBinary)
+	})
+}
+
+// packages does the same for one service: a package, and the libraries that its programs need.
+func (c Cache) packages(ctx context.Context, notify func(string), name string, programs ...string) (string, error) {
+	unlock, err := c.lock()
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	return c.unpacked(ctx, userlandSuite+"-"+name, name, notify, func(s *suite, dir string) error {
+		return s.downloadWithLibraries(ctx, dir, name, programs...)
+	})
+}
+
+// unpacked returns a folder of packages, which download fills where it is not cached. The cache is locked.
+func (c Cache) unpacked(ctx context.Context, folder, what string, notify func(string), download func(*suite, string) error) (string, error) {
+	dir := c.path("userland", folder)
 	if _, err := os.Stat(dir); err == nil {
 		return dir, nil
 	}
-	notify("fetching the guest's programs, once")
+	notify("fetching " + what + ", once")
 	s, err := openSuite(ctx, c, userlandSuite)
 	if err != nil {
 		return "", err
@@ -44,10 +66,7 @@ func (c Cache) userland(ctx context.Context, notify func(string)) (string, error
 		return "", err
 	}
 	defer os.RemoveAll(temp)
-	if err := s.download(ctx, temp, "busybox-static"); err != nil {
-		return "", err
-	}
-	if err := s.downloadWithLibraries(ctx, temp, "memcached", serviceBinary); err != nil {
+	if err := download(s, temp); err != nil {
 		return "", err
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
@@ -57,17 +76,24 @@ func (c Cache) userland(ctx context.Context, notify func(string)) (string, error
 }
 
 // downloadWithLibraries unpacks a package into root, and then the libraries it depends on, level by
-// level, until the loader would find all that the binary needs. Most of what a package depends on
-// serves its installation, not its binary.
-func (s *suite) downloadWithLibraries(ctx context.Context, root, name, binary string) error {
+// level, until the loader would find all that its binaries need. Most of what a package depends on
+// serves its installation, not its binaries.
+func (s *suite) downloadWithLibraries(ctx context.Context, root, name string, binaries ...string) error {
 	got := map[string]bool{}
 	for level := []string{name}; ; {
 		if err := s.download(ctx, root, level...); err != nil {
 			return err
 		}
-		_, missing, err := libraryClosure(root, binary)
-		if err != nil || len(missing) == 0 {
-			return err
+		var missing []string
+		for _, binary := range binaries {
+			_, lacks, err := libraryClosure(root, binary)
+			if err != nil {
+				return err
+			}
+			missing = append(missing, lacks...)
+		}
+		if len(missing) == 0 {
+			return nil
 		}
 		var next []string
 		for _, p := range level {
@@ -80,10 +106,10 @@ func (s *suite) downloadWithLibraries(ctx context.Context, root, name, binary st
 		}
 		slices.Sort(next)
 		next = slices.DeleteFunc(slices.Compact(next), func(p string) bool {
-			return got[p] || !strings.HasPrefix(p, "lib")
+			return got[p] || !strings.HasPrefix(p, "lib") && p != "zlib1g"
 		})
 		if len(next) == 0 {
-			return fmt.Errorf("%s needs %s, which no package it depends on has", binary, strings.Join(missing, ", "))
+			return fmt.Errorf("%s needs %s, which no package it depends on has", name, strings.Join(missing, ", "))
 		}
 		level = next
 	}

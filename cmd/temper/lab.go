@@ -25,7 +25,7 @@ arm. Latencies are in guest time: compare them with each other, not with those o
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newLabLadderCommand(), newLabStudyCommand(), newLabExecCommand(), newLabChaosCommand(), newLabKernelsCommand(), newLabSurveyCommand(), newLabCostCommand(), newLabObserveCommand())
+	cmd.AddCommand(newLabLadderCommand(), newLabStudyCommand(), newLabExecCommand(), newLabChaosCommand(), newLabKernelsCommand(), newLabSurveyCommand(), newLabCostCommand(), newLabObserveCommand(), newLabLimitsCommand())
 	return cmd
 }
 

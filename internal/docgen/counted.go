@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"temper.dev/temper/lab/cost"
+	"temper.dev/temper/lab/limits"
 	"temper.dev/temper/lab/observed"
 )
 
@@ -24,6 +25,13 @@ func Observed(dir string) (string, error) {
 	text, err := printed(dir, observed.Write)
 	return "# Seen from outside\n" + notice + "Whether background ran where critical work waited, and what it had of the rest, by the kernel's own events " +
 		"(`temper lab observe`). What the figures are held to: [decision 18](../decisions/0018-what-the-observer-is-held-to.md).\n" + text, err
+}
+
+// Limits is what the records of 'temper lab limits' in a folder say, as that command prints them.
+func Limits(dir string) (string, error) {
+	text, err := printed(dir, limits.Write)
+	return "# Services under a CPU limit\n" + notice + "What a service that is held to a CPU limit uses, gets done, and how late it answers, where the kernel keeps the limit " +
+		"and where Temper does (`temper lab limits`). How Temper does: [decision 22](../decisions/0022-a-bucket-and-turns.md).\n" + text, err
 }
 
 // printed reads every record in a folder, in the order of their names, and prints each under its name.

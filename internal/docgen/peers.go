@@ -23,7 +23,7 @@ func Peers(dir string) (string, error) {
 		tables.WriteString("\n")
 	}
 	return "# Beside the schedulers of others\n" + notice +
-		"scx_lavd (`--performance`) and scx_layered (`lab/peers/layered.json`: the service in a layer that preempts all else) of `make peers`, and the best stock setting. " +
+		"scx_lavd (`--performance`) and scx_layered (`lab/peers/layered.json`: the service in a layer that preempts all else, its threads served first where they have to queue) of `make peers`, and the best stock setting. " +
 		"The highest of Temper's p99 over that of the better of scx_lavd and scx_layered, of all steps:\n\n" +
 		"| plan | over the better | at |\n| --- | --- | --- |\n" + worst.String() + "\n" + fence(tables.String()), nil
 }

@@ -25,6 +25,12 @@ func runCosts(ctx context.Context, p plan.Costs) error {
 	})
 }
 
+func runLimits(ctx context.Context, p plan.Limits) error {
+	return onSite(ctx, p.CPUs, p.Quantum, func(site ladder.Site) error {
+		return ladder.RunLimits(ctx, site, p, func(e plan.Event) error { emit(e); return nil })
+	})
+}
+
 // onSite makes the machine steady.
 func onSite(ctx context.Context, cpus, quantum int, do func(ladder.Site) error) error {
 	// The generator's CPU also takes what belongs to nobody: this process and the kernel's own threads' helpers.

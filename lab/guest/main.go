@@ -1,6 +1,6 @@
 // Command guest is the first process of the lab's virtual machine. It does what the host has put
-// into the initrd: a ladder (/plan.json), the costs of scheduling (/costs.json), or one command (/exec.json). It answers on the second
-// serial port, one plan.Event a line, and powers the machine off.
+// into the initrd: a ladder (/plan.json), the costs of scheduling (/costs.json), a service under a limit (/limits.json), or
+// one command (/exec.json). It answers on the second serial port, one plan.Event a line, and powers the machine off.
 package main
 
 import (
@@ -30,36 +30,38 @@ func run(ctx context.Context) error {
 	if err := openData(); err != nil {
 		return err
 	}
-	var p plan.Plan
-	switch err := readJSON("/plan.json", &p); {
-	case err == nil:
-		return runLadder(ctx, p)
-	case !os.IsNotExist(err):
-		return err
+	for _, job := range jobs {
+		text, err := os.ReadFile(job.order)
+		if os.IsNotExist(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		return job.do(ctx, text)
 	}
-	var costs plan.Costs
-	switch err := readJSON("/costs.json", &costs); {
-	case err == nil:
-		return runCosts(ctx, costs)
-	case !os.IsNotExist(err):
-		return err
-	}
-	var command plan.Command
-	if err := readJSON("/exec.json", &command); err != nil {
-		return err
-	}
-	return runCommand(ctx, command)
+	return fmt.Errorf("the initrd holds no order")
 }
 
-func readJSON(path string, into any) error {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return err
+// jobs are what a host can order, each by a file.
+var jobs = []struct {
+	order string
+	do    func(context.Context, []byte) error
+}{
+	{"/plan.json", ordered(runLadder)},
+	{"/costs.json", ordered(runCosts)},
+	{"/limits.json", ordered(runLimits)},
+	{"/exec.json", ordered(runCommand)},
+}
+
+func ordered[T any](do func(context.Context, T) error) func(context.Context, []byte) error {
+	return func(ctx context.Context, text []byte) error {
+		var order T
+		if err := json.Unmarshal(text, &order); err != nil {
+			return err
+		}
+		return do(ctx, order)
 	}
-	if err := json.Unmarshal(text, into); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return nil
 }
 
 // data is the serial port that carries events; the console stays the kernel's.

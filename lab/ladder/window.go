@@ -99,13 +99,16 @@ func readAttachment() (attachment, error) {
 // latencyFile is where a generator leaves its latencies.
 func (l *ladder) latencyFile() string { return filepath.Join(l.Dir, "latency") }
 
+// newLatencies is an empty histogram of latencies in ns.
+func newLatencies() *hdrhistogram.Histogram { return hdrhistogram.New(1000, 60_000_000_000, 3) }
+
 // measure turns a generator's figures and latencies into a step.
 func (l *ladder) measure(figures map[string]float64) (*bench.Step, error) {
 	raw, err := os.ReadFile(l.latencyFile())
 	if err != nil {
 		return nil, err
 	}
-	h := hdrhistogram.New(1000, 60_000_000_000, 3)
+	h := newLatencies()
 	step := &bench.Step{}
 	for ; len(raw) >= 8; raw = raw[8:] {
 		ns := binary.LittleEndian.Uint64(raw)

@@ -73,11 +73,13 @@ type Command struct {
 
 // Event is one line from the guest on its data port, as JSON. Which field is set follows from Kind.
 type Event struct {
-	Kind   string  `json:"kind"` // "ready", "window", "cost", "done", "error", "log"
+	Kind   string  `json:"kind"` // "ready", "window", "cost", "limit", "done", "error", "log"
 	Ready  *Ready  `json:"ready,omitempty"`
 	Window *Window `json:"window,omitempty"`
 	Cost   *Cost   `json:"cost,omitempty"`
-	Text   string  `json:"text,omitempty"` // of "error" and "log"
+
+	Limit *LimitWindow `json:"limit,omitempty"`
+	Text  string       `json:"text,omitempty"` // of "error" and "log"
 }
 
 // Ready follows the warm-up.

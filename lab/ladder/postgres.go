@@ -1,0 +1,161 @@
+package ladder
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"temper.dev/temper/lab/plan"
+)
+
+// postgres is the distribution's, with pgbench's simple updates on a database in memory.
+type postgres struct{}
+
+const (
+	postgresData  = "/tmp/postgres"
+	postgresStart = 2 * time.Minute // guest time
+	pgbenchPrefix = "/tmp/transactions"
+)
+
+// settings that PostgreSQL would take from its installation, and the one process that would come at random moments.
+var postgresSettings = []string{
+	"unix_socket_directories=/tmp", "listen_addresses=", "dynamic_shared_memory_type=mmap", "jit=off", "autovacuum=off",
+	"max_connections=64", "shared_buffers=64MB", "timezone=GMT", "log_timezone=GMT",
+}
+
+// postgresUser is whom it runs as: it refuses root.
+var postgresUser = &syscall.Credential{Uid: plan.ServiceUser, Gid: plan.ServiceUser}
+
+func (postgres) program(name string) string { return plan.PostgresPrograms + "/" + name }
+
+func (s postgres) start(ctx context.Context, l *ladder) error {
+	if err := s.run(ctx, l, "initdb", "-D", postgresData, "--no-locale", "-E", "UTF8", "-U", "postgres", "--no-sync"); err != nil {
+		return err
+	}
+	words := []any{"-c", fmt.Sprintf("0-%d", l.CPUs-1), s.program("postgres"), "-D", postgresData}
+	for _, setting := range postgresSettings {
+		words = append(words, "-c", setting)
+	}
+	server, err := l.command(ctx, "taskset", words...)
+	if err != nil {
+		return err
+	}
+	server.SysProcAttr.Credential = postgresUser
+	server.Stdout = l.Log
+	if err := l.startIn("critical", server); err != nil {
+		return err
+	}
+	if err := s.awaitReady(); err != nil {
+		return err
+	}
+	return s.run(ctx, l, "pgbench", "-h", "/tmp", "-U", "postgres", "-i", "-q", "postgres")
+}
+
+// awaitReady waits until the server says in its file that it takes connections.
+func (postgres) awaitReady() error {
+	for deadline := time.Now().Add(postgresStart); ; time.Sleep(10 * time.Millisecond) {
+		text, err := os.ReadFile(filepath.Join(postgresData, "postmaster.pid"))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		if lines := strings.Split(string(text), "\n"); len(lines) > 7 && strings.TrimSpace(lines[7]) == "ready" {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("it is not ready within %s", postgresStart)
+		}
+	}
+}
+
+func (s postgres) run(ctx context.Context, l *ladder, program string, args ...any) error {
+	cmd, err := s.command(ctx, l, program, args...)
+	if err != nil {
+		return err
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w: %s", program, err, bytes.TrimSpace(out))
+	}
+	return nil
+}
+
+func (s postgres) command(ctx context.Context, l *ladder, program string, args ...any) (*exec.Cmd, error) {
+	cmd, err := l.command(ctx, s.program(program), args...)
+	if err != nil {
+		return nil, err
+	}
+	cmd.Stderr = nil
+	cmd.Env = append(cmd.Env, "TZ=GMT", "HOME=/tmp")
+	cmd.SysProcAttr.Credential = postgresUser
+	cmd.Dir = "/tmp"
+	return cmd, nil
+}
+
+func (s postgres) ask(ctx context.Context, l *ladder, a asked) (*hdrhistogram.Histogram, error) {
+	old, err := filepath.Glob(pgbenchPrefix + ".*")
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range old {
+		if err := os.Remove(file); err != nil {
+			return nil, err
+		}
+	}
+	args := []any{"-h", "/tmp", "-U", "postgres", "-n", "-b", "simple-update", "-M", "prepared", "-c", a.clients, "-j", 1,
+		"-T", int(a.warmUp + a.seconds + 0.5), "-l", "--log-prefix=" + pgbenchPrefix, "--random-seed=" + strconv.FormatInt(a.seed, 10)}
+	if a.rate > 0 {
+		args = append(args, "-R", fmt.Sprintf("%.3f", a.rate))
+	}
+	begin := time.Now().Add(time.Duration(a.warmUp * float64(time.Second)))
+	if err := s.run(ctx, l, "pgbench", append(args, "postgres")...); err != nil {
+		return nil, err
+	}
+	log, err := s.transactions()
+	if err != nil {
+		return nil, err
+	}
+	return readTransactions(log, begin, begin.Add(time.Duration(a.seconds*float64(time.Second))))
+}
+
+// transactions is what pgbench has logged.
+func (postgres) transactions() (log []byte, err error) {
+	files, err := filepath.Glob(pgbenchPrefix + ".*")
+	for _, file := range files {
+		text, readErr := os.ReadFile(file)
+		if err = cmp.Or(err, readErr); err != nil {
+			break
+		}
+		log = append(log, text...)
+	}
+	return log, err
+}
+
+// readTransactions reads what pgbench logs: client, number, latency in us from when the transaction was due, script, and
+// when it ended, in seconds and us. It returns the latencies of those that were due between two times.
+func readTransactions(log []byte, begin, end time.Time) (*hdrhistogram.Histogram, error) {
+	h := newLatencies()
+	for line := range strings.Lines(string(log)) {
+		var client, number, latency, script, second, us int64
+		if _, err := fmt.Sscan(line, &client, &number, &latency, &script, &second, &us); err != nil {
+			return nil, fmt.Errorf("pgbench logged %q: %w", line, err)
+		}
+		due := time.Unix(second, (us-latency)*1000)
+		if due.Before(begin) || !due.Before(end) {
+			continue
+		}
+		if err := h.RecordValue(latency * 1000); err != nil {
+			return nil, err
+		}
+	}
+	return h, nil
+}

@@ -1,0 +1,206 @@
+package lab
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/lab/limits"
+	"temper.dev/temper/lab/plan"
+)
+
+// limitedService is one that 'lab limits' holds to a limit.
+type limitedService struct {
+	Name, Summary string
+
+	files func(context.Context, *Lab, func(string)) (map[string]string, error) // what it adds to the guest
+}
+
+// LimitedServices are all of them.
+var LimitedServices = []limitedService{
+	{plan.GoService, "a service written in Go, whose collector comes in bursts on all CPUs", goServiceFiles},
+	{plan.Postgres, "PostgreSQL from Debian, in memory, and pgbench's simple updates", postgresFiles},
+}
+
+// CheckLimits refuses what would fail in the guest.
+func CheckLimits(p plan.Limits) error {
+	usage := func(cure, format string, args ...any) error { return exit.New(exit.Usage, cure, format, args...) }
+	if findLimited(p.Service) == nil {
+		return usage("choose from "+strings.Join(limitedNames(), ", "), "no service %q", p.Service)
+	}
+	for _, name := range p.Arms {
+		if _, ok := plan.FindLimitArm(name); !ok {
+			return usage("choose from "+strings.Join(limitArmNames(), ", "), "no arm %q", name)
+		}
+	}
+	for _, step := range p.Steps {
+		if step < 0 {
+			return usage("", "a step is a number of background spinners, not %d", step)
+		}
+	}
+	switch {
+	case len(p.Arms) == 0:
+		return usage("choose from "+strings.Join(limitArmNames(), ", "), "no arms")
+	case len(p.Steps) == 0:
+		return usage("", "no steps")
+	case p.Clients < 1:
+		return usage("", "it takes one client or more, not %d", p.Clients)
+	case p.Limit < 0.01 || p.Limit > float64(p.CPUs):
+		return usage("", "the limit is 0.01 CPUs to the %d that there are, not %g", p.CPUs, p.Limit)
+	case p.Load <= 0 || p.Load > 1:
+		return usage("", "load is a fraction of what the limit lets through, above 0 and up to 1, not %v", p.Load)
+	case p.Seconds < 1.1 || p.WarmUp <= 0:
+		return usage("", "a window is longer than ten periods, 1.1 s or more, and the warm-up longer than nothing")
+	}
+	_, err := smallest(machines, p.CPUs)
+	return err
+}
+
+func findLimited(name string) *limitedService {
+	i := slices.IndexFunc(LimitedServices, func(s limitedService) bool { return s.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &LimitedServices[i]
+}
+
+func limitedNames() (names []string) {
+	for _, s := range LimitedServices {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+func limitArmNames() (names []string) {
+	for _, a := range plan.LimitArms {
+		names = append(names, a.Name)
+	}
+	return names
+}
+
+// Limits holds a service to a limit under each arm, in one boot of the deterministic machine.
+func Limits(ctx context.Context, o Options, p plan.Limits, progress func(Progress)) (limits.Record, error) {
+	p.Arms = shuffled(p.Arms, p.Seed)
+	o.Notify = func(what string) { progress(Progress{Stage: what}) }
+	l, err := openLimits(ctx, o, p)
+	if err != nil {
+		return limits.Record{}, err
+	}
+	machine, err := smallest(machines, p.CPUs)
+	if err != nil {
+		return limits.Record{}, err
+	}
+	kernel, err := l.cache.steadyKernel(l.Kernel)
+	if err != nil {
+		return limits.Record{}, err
+	}
+	text, err := json.Marshal(p)
+	if err != nil {
+		return limits.Record{}, err
+	}
+	overlay := archive{}
+	overlay.data("limits.json", text)
+	initrd, err := l.image.initrd(overlay)
+	if err != nil {
+		return limits.Record{}, err
+	}
+	total := 2 * len(p.Arms) * len(p.Steps)
+	run := &limitsRun{total: total, progress: progress,
+		eta: newEstimate(machine.hostFactor(), plan.Plan{WarmUp: p.Seconds, Seconds: p.WarmUp + p.Seconds, Arms: p.Arms, Steps: make([]int, 2*len(p.Steps))}),
+		record: limits.Record{
+			Service: p.Service, Kernel: l.Kernel.Release, Seed: p.Seed, CPUs: p.CPUs, Limit: p.Limit, Clients: p.Clients, Load: p.Load,
+			Seconds: p.Seconds, WarmUp: p.WarmUp, Machine: machineRecord(machine, l.emulator, p.Quantum), Hashes: l.Hashes,
+		}}
+	run.report("booting " + l.Kernel.Release)
+	err = l.cache.boot(ctx, guest{
+		emulator: l.emulator.path,
+		args:     deterministicArgs(machine, kernel),
+		initrd:   initrd,
+		deadline: run.eta.deadline(),
+	}, run.handle)
+	if err == nil && run.done != total {
+		err = fmt.Errorf("the guest is done after %d windows of %d", run.done, total)
+	}
+	return run.record, err
+}
+
+// limitsRun turns events into a record.
+type limitsRun struct {
+	record      limits.Record
+	done, total int // windows
+	eta         *estimate
+	progress    func(Progress)
+}
+
+func (r *limitsRun) report(stage string) {
+	r.progress(Progress{Stage: stage, Done: r.done, Total: r.total, Left: r.eta.left(time.Now(), r.done)})
+}
+
+func (r *limitsRun) handle(e plan.Event) error {
+	switch {
+	case e.Kind == "ready" && e.Ready != nil:
+		r.record.RateRPS = e.Ready.RateRPS
+		r.eta.ready(time.Now())
+	case e.Kind == "limit" && e.Limit != nil:
+		r.record.Add(*e.Limit)
+		r.done++
+	default:
+		return nil
+	}
+	r.report("measuring")
+	return nil
+}
+
+// openLimits gets a machine ready that has the service.
+func openLimits(ctx context.Context, o Options, p plan.Limits) (*Lab, error) {
+	var arms []string
+	for _, name := range p.Arms {
+		arm, _ := plan.FindLimitArm(name)
+		arms = append(arms, arm.Under)
+	}
+	return open(ctx, o, arms, findLimited(p.Service).files)
+}
+
+func goServiceFiles(_ context.Context, l *Lab, _ func(string)) (map[string]string, error) {
+	program, err := l.assets.file(goServiceProgram)
+	return map[string]string{"bin/goservice": program}, err
+}
+
+// postgresFiles are the programs with their libraries, and what initdb and the server read.
+func postgresFiles(ctx context.Context, l *Lab, notify func(string)) (map[string]string, error) {
+	programs := strings.TrimPrefix(plan.PostgresPrograms, "/")
+	root, err := l.cache.packages(ctx, notify, "postgresql-15", programs+"/postgres", programs+"/initdb", programs+"/pgbench")
+	if err != nil {
+		return nil, err
+	}
+	files := map[string]string{}
+	for _, program := range []string{"postgres", "initdb", "pgbench"} {
+		needed, _, err := libraryClosure(root, programs+"/"+program)
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range needed {
+			files[file] = filepath.Join(root, file)
+		}
+	}
+	for _, folder := range []string{"usr/share/postgresql/15", "usr/lib/postgresql/15/lib"} {
+		err := filepath.WalkDir(filepath.Join(root, folder), func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || strings.Contains(path, "llvm") || strings.Contains(path, "/bitcode/") || strings.Contains(path, "/man/") {
+				return err
+			}
+			place, err := filepath.Rel(root, path)
+			files[place] = path
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
