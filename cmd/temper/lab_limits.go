@@ -65,7 +65,7 @@ Latencies are in guest time: compare them with each other, not with those of rea
 	flags.Float64Var(&p.Limit, "limit", 1.5, "the service's limit, in CPUs; a period is 100 ms")
 	flags.Float64Var(&p.Load, "load", 0.8, "of the open loop: fraction of what the stock kernel's limit lets through")
 	flags.Float64Var(&p.Seconds, "seconds", 6, "length of a window, in guest seconds")
-	flags.Float64Var(&p.WarmUp, "warm-up", 1, "load before each window, in guest seconds; not counted")
+	flags.Float64Var(&p.WarmUp, "warm-up", 3, "load before each window, in guest seconds; not counted")
 	flags.Int64Var(&p.Seed, "seed", 1, "of the arrivals and the order of arms; a repetition is another seed")
 	flags.StringVar(&out, "json", "", "also write the record to this file")
 	return cmd
