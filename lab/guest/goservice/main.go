@@ -27,7 +27,7 @@ import (
 )
 
 const (
-	live     = 60_000  // objects; on the lab's CPUs to mark them takes some 50 ms, as a hundred times as many on real ones
+	live     = 60_000  // objects; few, since the lab's CPUs are slow to mark them
 	replaced = 1_000   // by a request
 	backlog  = 1 << 16 // requests that are due and not sent
 )
