@@ -2,7 +2,6 @@ package lab
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -48,27 +47,8 @@ func Costs(ctx context.Context, o Options, p plan.Costs, done func(arms int)) (c
 	if err != nil {
 		return cost.Record{}, err
 	}
-	kernel, err := l.cache.steadyKernel(l.Kernel)
-	if err != nil {
-		return cost.Record{}, err
-	}
-	text, err := json.Marshal(p)
-	if err != nil {
-		return cost.Record{}, err
-	}
-	overlay := archive{}
-	overlay.data("costs.json", text)
-	initrd, err := l.image.initrd(overlay)
-	if err != nil {
-		return cost.Record{}, err
-	}
 	r := cost.Record{Kernel: l.Kernel.Release, CPUs: p.CPUs, Rounds: p.Rounds, Machine: machineRecord(machine, l.emulator, p.Quantum), Hashes: l.Hashes}
-	err = l.cache.boot(ctx, guest{
-		emulator: l.emulator.path,
-		args:     deterministicArgs(machine, kernel),
-		initrd:   initrd,
-		deadline: time.Duration(len(p.Arms)) * mostArmCost,
-	}, func(e plan.Event) error {
+	err = l.bootSteady(ctx, machine, "costs.json", p, time.Duration(len(p.Arms))*mostArmCost, func(e plan.Event) error {
 		if e.Kind == "cost" && e.Cost != nil {
 			r.Add(*e.Cost)
 			done(len(r.Arms))

@@ -3,9 +3,12 @@ package lab
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"maps"
+	"time"
 
 	"temper.dev/temper/internal/bench"
+	"temper.dev/temper/lab/plan"
 )
 
 // Options say which machine to start. The zero value is the default machine of this checkout.
@@ -89,6 +92,25 @@ func open(ctx context.Context, o Options, arms []string, more func(context.Conte
 	}
 	l.Hashes.Guest = l.image.hash
 	return l, nil
+}
+
+// bootSteady boots the deterministic machine, with a file that tells its first process what to do, and hands its events on.
+func (l *Lab) bootSteady(ctx context.Context, machine speed, file string, what any, deadline time.Duration, handle func(plan.Event) error) error {
+	kernel, err := l.cache.steadyKernel(l.Kernel)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(what)
+	if err != nil {
+		return err
+	}
+	overlay := archive{}
+	overlay.data(file, text)
+	initrd, err := l.image.initrd(overlay)
+	if err != nil {
+		return err
+	}
+	return l.cache.boot(ctx, guest{emulator: l.emulator.path, args: deterministicArgs(machine, kernel), initrd: initrd, deadline: deadline}, handle)
 }
 
 func (l *Lab) hashBPF() error {

@@ -2,7 +2,6 @@ package lab
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -59,31 +58,12 @@ func (l *Lab) ladder(ctx context.Context, p plan.Plan, progress func(Progress), 
 	if err != nil {
 		return bench.Record{}, err
 	}
-	kernel, err := l.cache.steadyKernel(l.Kernel)
-	if err != nil {
-		return bench.Record{}, err
-	}
-	overlay := archive{}
-	text, err := json.Marshal(p)
-	if err != nil {
-		return bench.Record{}, err
-	}
-	overlay.data("plan.json", text)
-	initrd, err := l.image.initrd(overlay)
-	if err != nil {
-		return bench.Record{}, err
-	}
 	run := &ladderRun{plan: p, eta: newEstimate(machine.hostFactor(), p), progress: progress, record: bench.Record{
 		Schema: bench.Schema, Scenario: p.Scenario, Load: p.Load, Bursty: p.Bursty, Seed: p.Seed, CPUs: p.CPUs, Seconds: p.Seconds, WarmUp: p.WarmUp,
 		Machine: machineRecord(machine, l.emulator, p.Quantum), Hashes: l.Hashes,
 	}}
 	run.report("booting "+l.Kernel.Release, nil)
-	err = l.cache.boot(ctx, guest{
-		emulator: l.emulator.path,
-		args:     deterministicArgs(machine, kernel),
-		initrd:   initrd,
-		deadline: run.eta.deadline(),
-	}, func(e plan.Event) error {
+	err = l.bootSteady(ctx, machine, "plan.json", p, run.eta.deadline(), func(e plan.Event) error {
 		see(e)
 		return run.handle(e)
 	})

@@ -2,7 +2,6 @@ package lab
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"path/filepath"
@@ -96,20 +95,6 @@ func Limits(ctx context.Context, o Options, p plan.Limits, progress func(Progres
 	if err != nil {
 		return limits.Record{}, err
 	}
-	kernel, err := l.cache.steadyKernel(l.Kernel)
-	if err != nil {
-		return limits.Record{}, err
-	}
-	text, err := json.Marshal(p)
-	if err != nil {
-		return limits.Record{}, err
-	}
-	overlay := archive{}
-	overlay.data("limits.json", text)
-	initrd, err := l.image.initrd(overlay)
-	if err != nil {
-		return limits.Record{}, err
-	}
 	total := 2 * len(p.Arms) * len(p.Steps)
 	run := &limitsRun{total: total, progress: progress,
 		eta: newEstimate(machine.hostFactor(), plan.Plan{WarmUp: p.Seconds, Seconds: p.WarmUp + p.Seconds, Arms: p.Arms, Steps: make([]int, 2*len(p.Steps))}),
@@ -118,12 +103,7 @@ func Limits(ctx context.Context, o Options, p plan.Limits, progress func(Progres
 			Seconds: p.Seconds, WarmUp: p.WarmUp, Machine: machineRecord(machine, l.emulator, p.Quantum), Hashes: l.Hashes,
 		}}
 	run.report("booting " + l.Kernel.Release)
-	err = l.cache.boot(ctx, guest{
-		emulator: l.emulator.path,
-		args:     deterministicArgs(machine, kernel),
-		initrd:   initrd,
-		deadline: run.eta.deadline(),
-	}, run.handle)
+	err = l.bootSteady(ctx, machine, "limits.json", p, run.eta.deadline(), run.handle)
 	if err == nil && run.done != total {
 		err = fmt.Errorf("the guest is done after %d windows of %d", run.done, total)
 	}
