@@ -38,6 +38,15 @@ func (o ChaosOptions) Check() error {
 	return err
 }
 
+// ChaosRecord is what such an attack is recorded in: no seed yet.
+func (l *Lab) ChaosRecord(o ChaosOptions) chaos.Record {
+	r := chaos.Record{Kernel: l.Kernel.Release, CPUs: o.CPUs, Fast: o.Fast, SoakSeconds: o.Soak.Seconds(), Hashes: l.Hashes, Seeds: []chaos.Report{}}
+	if o.Soak == 0 {
+		r.Operations = o.Operations
+	}
+	return r
+}
+
 // mostPerSecond bounds how many real seconds a guest second of an attack may take. A guest that is
 // busier than that hangs.
 const mostPerSecond = 20
@@ -94,7 +103,7 @@ func (l *Lab) attack(ctx context.Context, o ChaosOptions, seed int64) chaos.Repo
 		exec.Quantum = plan.DefaultQuantum
 	}
 	status, err := l.Exec(ctx, exec)
-	report := chaos.Report{Seed: seed, Kernel: l.Kernel.Release, CPUs: o.CPUs}
+	report := chaos.Report{Seed: seed}
 	switch last := lastLine(out.Bytes()); {
 	case err != nil:
 		report.Violations = []string{err.Error()}
@@ -104,7 +113,6 @@ func (l *Lab) attack(ctx context.Context, o ChaosOptions, seed int64) chaos.Repo
 		if err := json.Unmarshal(last, &report); err != nil {
 			report.Violations = []string{fmt.Sprintf("the attack said %q, which is no report: %v", last, err)}
 		}
-		report.Kernel = l.Kernel.Release
 	}
 	report.LostGuests = lost
 	if exec.Console != "" && len(report.Violations) == 0 {

@@ -59,6 +59,9 @@ func generated(t *testing.T) map[string]string {
 	if files["docs/reference/limits.md"], err = docgen.Limits(filepath.Join(repository, "records/limits")); err != nil {
 		t.Fatal(err)
 	}
+	if files["docs/reference/attacks.md"], err = docgen.Attacks(filepath.Join(repository, "records/chaos")); err != nil {
+		t.Fatal(err)
+	}
 	if files["docs/reference/observed.md"], err = docgen.Observed(filepath.Join(repository, "records/observed")); err != nil {
 		t.Fatal(err)
 	}

@@ -1,12 +1,14 @@
 package main
 
 import (
-	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
+	"io/fs"
+	"os"
 	"slices"
 	"sync"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -42,8 +44,9 @@ several times as fast: then the seed says what is done, but not how it interleav
 are four times as long, and what the tracepoints would say means nothing.
 
 --soak does nothing of that: all CPUs have critical work that never sleeps, beside 64 background workers,
-for as long as asked. The same is checked; and on the deterministic machine, that background has no more
-than 0.1 % of the node in user mode.`,
+for as long as asked. The same is checked, but that nobody waits for a turn for 20 s, since a round of
+background work takes many; and on the deterministic machine, that background has no more than 0.1 % of
+the node in user mode.`,
 		Example: `  temper lab chaos --seeds 20
   temper lab chaos --first-seed 17 --seeds 1 --json seed17.json
   temper lab chaos --seeds 200 --cpus 6 --operations 2000
@@ -63,16 +66,21 @@ than 0.1 % of the node in user mode.`,
 			if err != nil {
 				return err
 			}
-			reports, err := attackAll(cmd, l, o, line)
+			record, err := recordedAttack(jsonFile, l.ChaosRecord(o))
 			if err != nil {
 				return err
 			}
-			if jsonFile != "" {
-				if err := bench.WriteJSON(jsonFile, reports); err != nil {
-					return err
-				}
+			if err := attackAll(cmd, l, o, line, &record, jsonFile); err != nil {
+				return err
 			}
-			return writeChaos(cmd.OutOrStdout(), reports)
+			if err := chaos.Write(cmd.OutOrStdout(), record); err != nil {
+				return err
+			}
+			if broken := record.Broken(); len(broken) > 0 {
+				return exit.New(exit.Failed, fmt.Sprintf("repeat one with --first-seed %d --seeds 1", broken[0]),
+					"%d of %d seeds have violations: %v", len(broken), len(record.Seeds), broken)
+			}
+			return nil
 		},
 	}
 	machine.register(cmd)
@@ -84,68 +92,65 @@ than 0.1 % of the node in user mode.`,
 	cmd.Flags().BoolVar(&o.Fast, "fast", false, "several host threads, and the host's clock: nothing happens twice")
 	cmd.Flags().IntVar(&o.Jobs, "jobs", 2, "guests to run at a time")
 	cmd.Flags().StringVar(&o.Consoles, "console", "", "folder for what the kernels of seeds with violations say")
-	cmd.Flags().StringVar(&jsonFile, "json", "", "also write the reports to this file")
+	cmd.Flags().StringVar(&jsonFile, "json", "", "also write each report to this file as its seed ends, and leave out the seeds that it has")
 	_ = cmd.MarkFlagDirname("console")
 	return cmd
 }
 
-// attackAll runs all seeds, and returns their reports in the order of seeds.
-func attackAll(cmd *cobra.Command, l *lab.Lab, o lab.ChaosOptions, line progressLine) (reports []chaos.Report, err error) {
-	var lock sync.Mutex
-	start, broken := time.Now(), 0
-	line.show(fmt.Sprintf("attacking %s · 0 of %d seeds", l.Kernel.Release, len(o.Seeds)))
-	err = l.Chaos(cmd.Context(), o, func(r chaos.Report) {
-		lock.Lock()
-		defer lock.Unlock()
-		reports = append(reports, r)
-		if len(r.Violations) > 0 {
-			broken++
-		}
-		left := time.Since(start) / time.Duration(len(reports)) * time.Duration(len(o.Seeds)-len(reports))
-		line.show(fmt.Sprintf("seed %d · %d of %d seeds · %d with violations · about %s left", r.Seed, len(reports), len(o.Seeds), broken, clock(left)))
-	})
-	line.end()
-	if err != nil {
-		return nil, interrupted()
+// recordedAttack is what the file has of this attack: nothing if it is not there, or no regular file.
+func recordedAttack(path string, attack chaos.Record) (chaos.Record, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
+		return attack, nil
 	}
-	slices.SortFunc(reports, func(a, b chaos.Report) int { return cmp.Compare(a.Seed, b.Seed) })
-	return reports, nil
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return attack, err
+	}
+	var recorded chaos.Record
+	if err := json.Unmarshal(text, &recorded); err != nil {
+		return attack, exit.New(exit.Usage, "remove it, or name another file", "%s is no record of an attack: %w", path, err)
+	}
+	if field := recorded.Differs(attack); field != "" {
+		return attack, exit.New(exit.Usage, "remove it, or name another file", "%s records another attack: its %s differ", path, field)
+	}
+	return recorded, nil
 }
 
-// writeChaos shows the reports; violations are an error.
-func writeChaos(w io.Writer, reports []chaos.Report) error {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "seed\toperations\tworkers\tlongest stall ms\tlongest overrun us\tviolations\t")
-	broken := []int64{}
-	for _, r := range reports {
-		overrun := "–" // nobody observed
-		if len(r.Observed) > 0 {
-			overrun = fmt.Sprintf("%.0f", r.LongestOverrun())
+// attackAll attacks the seeds that are not recorded, and records each as it ends.
+func attackAll(cmd *cobra.Command, l *lab.Lab, o lab.ChaosOptions, line progressLine, record *chaos.Record, path string) error {
+	o.Seeds = slices.DeleteFunc(o.Seeds, record.Has)
+	var lock sync.Mutex
+	var failed error
+	ctx, cancel := context.WithCancel(cmd.Context())
+	defer cancel()
+	start, done := time.Now(), 0
+	line.show(fmt.Sprintf("attacking %s · %d seeds recorded, %d to go", l.Kernel.Release, len(record.Seeds), len(o.Seeds)))
+	err := l.Chaos(ctx, o, func(r chaos.Report) {
+		lock.Lock()
+		defer lock.Unlock()
+		record.Add(r)
+		done++
+		line.end()
+		for _, v := range r.Violations { // long before the last seed ends
+			fmt.Fprintf(cmd.ErrOrStderr(), "seed %d: %s\n", r.Seed, v)
 		}
-		fmt.Fprintf(table, "%d\t%d\t%d\t%.0f\t%s\t%d\t\n", r.Seed, r.Total(), r.Workers, r.LongestStall(), overrun, len(r.Violations))
-		if len(r.Violations) > 0 {
-			broken = append(broken, r.Seed)
+		left := time.Since(start) / time.Duration(done) * time.Duration(len(o.Seeds)-done)
+		line.show(fmt.Sprintf("seed %d · %d of %d seeds · %d with violations · about %s left", r.Seed, done, len(o.Seeds), len(record.Broken()), clock(left)))
+		if path != "" && failed == nil {
+			if failed = bench.WriteJSON(path, record); failed != nil {
+				cancel()
+			}
 		}
+	})
+	line.end()
+	switch {
+	case failed != nil:
+		return failed
+	case err != nil && path != "":
+		return exit.New(exit.Interrupted, "run the same command again to go on", "interrupted; %s has the seeds that have ended", path)
+	case err != nil:
+		return interrupted()
 	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	fmt.Fprintln(w, "longest stall: of a worker that wanted to go on. longest overrun: background ran on while others waited.")
-	for _, r := range reports {
-		if r.LostGuests > 0 {
-			fmt.Fprintf(w, "seed %d: the emulator lost %d guests before this one, by a fault of its own\n", r.Seed, r.LostGuests)
-		}
-		if r.BackgroundUser > 0 {
-			fmt.Fprintf(w, "seed %d: beside %.0f s of critical work on all CPUs, background had %.3f %% of the node in user mode\n", r.Seed, r.Seconds, 100*r.BackgroundUser)
-		}
-		for _, v := range r.Violations {
-			fmt.Fprintf(w, "seed %d: %s\n", r.Seed, v)
-		}
-	}
-	if len(broken) > 0 {
-		return exit.New(exit.Failed, fmt.Sprintf("repeat one with --first-seed %d --seeds 1", broken[0]),
-			"%d of %d seeds have violations: %v", len(broken), len(reports), broken)
-	}
-	_, err := fmt.Fprintf(w, "%d seeds, no violation\n", len(reports))
-	return err
+	return nil
 }

@@ -1,36 +1,50 @@
 package main
 
 import (
-	"strings"
+	"os"
+	"path/filepath"
 	"testing"
 
+	"temper.dev/temper/internal/bench"
 	"temper.dev/temper/internal/exit"
-	"temper.dev/temper/internal/observe"
 	"temper.dev/temper/lab/chaos"
 )
 
-func TestChaosTableNamesEachViolation(t *testing.T) {
-	good := chaos.Report{
-		Seed: 1, Workers: 30, Operations: map[string]int{"move": 3, "kill": 2}, StalledMS: map[string]float64{"/a": 12, "/b": 250.4},
-		Observed: []observe.Report{{MaxUS: 80}, {MaxUS: 120}},
+func TestAnAttackGoesOnWhereItsRecordEnds(t *testing.T) {
+	attack := chaos.Record{Kernel: "6.18", CPUs: 3, Operations: 100, Hashes: bench.Hashes{BPF: "1"}}
+	path := filepath.Join(t.TempDir(), "record.json")
+	if r, err := recordedAttack(path, attack); err != nil || len(r.Seeds) != 0 {
+		t.Errorf("without a file: %v, %v", r, err)
 	}
-	bad := chaos.Report{Seed: 2, Violations: []string{"one is lost", "another is lost"}}
-	var out strings.Builder
-	if err := writeChaos(&out, []chaos.Report{good}); err != nil {
-		t.Errorf("without a violation: %v", err)
+	earlier := attack
+	earlier.Add(chaos.Report{Seed: 7})
+	if err := bench.WriteJSON(path, earlier); err != nil {
+		t.Fatal(err)
 	}
-	row := strings.Join(strings.Fields(strings.Split(out.String(), "\n")[1]), " ")
-	if row != "1 5 30 250 120 0" || !strings.HasSuffix(out.String(), "1 seeds, no violation\n") {
-		t.Error(out.String())
+	if r, err := recordedAttack(path, attack); err != nil || !r.Has(7) || r.Has(8) {
+		t.Errorf("%v, %v", r, err)
 	}
-	out.Reset()
-	err := writeChaos(&out, []chaos.Report{good, bad})
-	if exit.StatusOf(err) != exit.Failed || !strings.Contains(err.Error(), "1 of 2 seeds") {
-		t.Errorf("with a violation: %v", err)
-	}
-	for _, line := range []string{"seed 2: one is lost\n", "seed 2: another is lost\n"} {
-		if !strings.Contains(out.String(), line) {
-			t.Errorf("%q is missing in\n%s", line, out.String())
+	for name, change := range map[string]func(*chaos.Record){
+		"scheduler":  func(r *chaos.Record) { r.Hashes.BPF = "2" },
+		"kernel":     func(r *chaos.Record) { r.Kernel = "7.0" },
+		"machine":    func(r *chaos.Record) { r.Fast = true },
+		"CPUs":       func(r *chaos.Record) { r.CPUs = 6 },
+		"operations": func(r *chaos.Record) { r.Operations = 300 },
+		"length":     func(r *chaos.Record) { r.SoakSeconds = 60 },
+	} {
+		other := attack
+		change(&other)
+		if _, err := recordedAttack(path, other); exit.StatusOf(err) != exit.Usage {
+			t.Errorf("a record of another %s is taken: %v", name, err)
 		}
+	}
+	if err := os.WriteFile(path, []byte("[]"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := recordedAttack(path, attack); exit.StatusOf(err) != exit.Usage {
+		t.Errorf("a file that is no record is taken: %v", err)
+	}
+	if r, err := recordedAttack(os.DevNull, attack); err != nil || len(r.Seeds) != 0 {
+		t.Errorf("a device: %v, %v", r, err)
 	}
 }

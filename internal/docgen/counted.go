@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"temper.dev/temper/lab/chaos"
 	"temper.dev/temper/lab/cost"
 	"temper.dev/temper/lab/limits"
 	"temper.dev/temper/lab/observed"
@@ -32,6 +33,13 @@ func Limits(dir string) (string, error) {
 	text, err := printed(dir, limits.Write)
 	return "# Services under a CPU limit\n" + notice + "What a service that is held to a CPU limit uses, gets done, and how late it answers, where the kernel keeps the limit " +
 		"and where Temper does (`temper lab limits`). How Temper does: [decision 22](../decisions/0022-a-bucket-and-turns.md).\n" + text, err
+}
+
+// Attacks is the page of what 'temper lab chaos' has shown.
+func Attacks(dir string) (string, error) {
+	text, err := printed(dir, chaos.WriteSummary)
+	return "# Attacks\n" + notice + "What attacks on the scheduler have shown: `temper lab chaos`, of which `--help` says what is done and what is checked; " +
+		"`make chaos` and `make soak` repeat them. What they found, and what became of it: [decision 11](../decisions/0011-what-the-attacks-showed.md).\n" + text, err
 }
 
 // printed reads every record in a folder, in the order of their names, and prints each under its name.

@@ -82,7 +82,7 @@ func Run(c Config) Report {
 	x := &chaos{
 		Config: c, rand: rand.New(rand.NewPCG(uint64(c.Seed), 1)),
 		report: Report{
-			Seed: c.Seed, CPUs: runtime.NumCPU(),
+			Seed:       c.Seed,
 			Operations: map[string]int{}, Refused: map[string]int{}, StalledMS: map[string]float64{}, Violations: []string{},
 		},
 		agent: victim{mixed: tier.Standard}, frozen: map[string]bool{},
@@ -212,9 +212,9 @@ func (x *chaos) watch() {
 	now := time.Now()
 	x.workers = slices.DeleteFunc(x.workers, (*worker).isOver)
 	for _, w := range x.workers {
-		rounds := x.work.rounds(w.slot)
-		if rounds != w.rounds || !w.wants() || x.frozen[w.cgroup] {
-			w.rounds, w.since = rounds, now
+		done := x.done(w)
+		if done != w.done || !x.wants(w) || x.frozen[w.cgroup] {
+			w.done, w.since = done, now
 			continue
 		}
 		stalled := now.Sub(w.since)
@@ -234,6 +234,20 @@ func (x *chaos) watch() {
 		}
 		return took > x.bound(mostDying)
 	})
+}
+
+// wants tells whether a worker should get on. In a soak, what is asked of one that sleeps for a lock is that its owner has turns.
+func (x *chaos) wants(w *worker) bool {
+	return w.wants() && (x.Soak == 0 || w.isRunnable())
+}
+
+// done is what shows that a worker gets on: its rounds; in a soak, where a round of background takes many turns, with
+// seconds between them, its CPU time in ns.
+func (x *chaos) done(w *worker) uint64 {
+	if x.Soak == 0 {
+		return x.work.rounds(w.slot)
+	}
+	return cpuTime(w.pid())
 }
 
 // observe has the kernel's tracepoints tell for how long background runs while others wait. Meanwhile

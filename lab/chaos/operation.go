@@ -114,7 +114,7 @@ func (x *chaos) start(kind, cg string) error {
 	if err != nil {
 		return err
 	}
-	w.rounds = x.work.rounds(w.slot)
+	w.done = x.done(w)
 	x.used++
 	x.report.Workers++
 	x.workers = append(x.workers, w)

@@ -4,9 +4,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"temper.dev/temper/internal/host"
 )
 
 // slots is how many workers can be told apart: MAX_SPINNERS of the load folder's load.h, of slotBytes each.
@@ -29,8 +33,8 @@ type worker struct {
 	cmd          *exec.Cmd
 	ended        chan struct{}
 
-	held     bool // stopped by a signal
-	rounds   uint64
+	held     bool      // stopped by a signal
+	done     uint64    // as far as it had got on
 	since    time.Time // when it was last seen to have got on, or had no reason to
 	reported bool      // that it stalls
 }
@@ -51,6 +55,12 @@ func (w *worker) isOver() bool {
 // wants tells whether it goes on if it has a CPU, or a lock that another has: it never sleeps, and
 // nobody has stopped it.
 func (w *worker) wants() bool { return hogs[w.kind] && !w.held && !w.isOver() }
+
+// isRunnable tells whether its first thread runs or waits for a CPU.
+func (w *worker) isRunnable() bool {
+	stat, err := host.Read(fmt.Sprintf("/proc/%d/stat", w.pid()))
+	return err == nil && strings.Contains(stat, ") R ")
+}
 
 // work is the file in which workers count their rounds.
 type work struct{ counts []byte }
@@ -89,4 +99,17 @@ func startWorker(kind, cgroup string, slot int) (*worker, error) {
 	w := &worker{kind: kind, cgroup: cgroup, slot: slot, cmd: cmd, ended: make(chan struct{}), since: time.Now()}
 	go func() { _ = cmd.Wait(); close(w.ended) }()
 	return w, nil
+}
+
+// cpuTime is what a process's threads have had, in ns; those that have just ended do not count.
+func cpuTime(pid int) (total uint64) {
+	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	for _, file := range files {
+		var ns uint64
+		if text, err := host.Read(file); err == nil {
+			_, _ = fmt.Sscan(text, &ns)
+		}
+		total += ns
+	}
+	return total
 }
