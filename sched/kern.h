@@ -104,6 +104,7 @@ struct sigpending {
 };
 struct signal_struct {
 	unsigned int flags;
+	int nr_threads;
 	struct sigpending shared_pending;
 };
 union rcu_special {

@@ -55,7 +55,7 @@ static __always_inline u64 hold_queue(u32 index)
 /* For whom others wait, or who is about to go, gets on whatever the limit is. */
 static __noinline bool never_held(struct task_struct *p, struct task_state *t)
 {
-	return duty(p) || owes(p, t) || in_rcu_section(p);
+	return duty(p, t) || owes(p, t) || in_rcu_section(p);
 }
 
 /* The limit that this task has to wait for; NO_SLOT: none, and it is counted among those that wait for a CPU. */
@@ -126,7 +126,7 @@ static __noinline bool follow_mark(struct bpf_iter_scx_dsq *it, struct task_stru
 /* Has it waited in vain for so long, or does somebody wait for it? */
 static __always_inline bool may_go_now(struct task_struct *p, struct task_state *t, u64 now)
 {
-	return asked_to_end(p) || t->lent_lock || (s64)(now - t->held_at) > (s64)LONGEST_HOLD;
+	return asked_to_end(p, t) || t->lent_lock || (s64)(now - t->held_at) > (s64)LONGEST_HOLD;
 }
 
 /* Take the time of its next turn now: when it gets to run, others might have. */
@@ -273,7 +273,7 @@ static int let_go(void *map, u32 *index, struct limit_timer *slot)
 {
 	struct temper_limit *l = limit_at(*index);
 	u64 now = clock_ns();
-	bool all = (s64)(now - slot->looked_at) > (s64)LOOK_PERIOD;
+	bool all = (s64)(now - slot->looked_at) > (s64)LOOK_PERIOD, held = l && l->held;
 	u32 i;
 
 	if (left || !l)
@@ -287,7 +287,7 @@ static int let_go(void *map, u32 *index, struct limit_timer *slot)
 			break;
 		claim_for(pid);
 	}
-	if ((s64)(now - l->held_since) > 0)
+	if (held && (s64)(now - l->held_since) > 0)
 		__sync_fetch_and_add(&l->held_ns, now - l->held_since);
 	l->held_since = now;
 	/* Partner: begin_hold(), which starts the timer where it finds that nobody was held. */

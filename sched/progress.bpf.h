@@ -16,13 +16,13 @@
  * would never get on with a lock that it holds or a signal that is to kill it. An RCU section in which
  * the task was interrupted before ends within the turn, however long.
  *
- * A task that has been asked to die, stop or freeze is a duty from its next turn on, which
- * age.bpf.h brings forward. A child
- * of vfork() runs in its parent's tier, if that is higher, until it has called exec: the
+ * A task that has been asked to die, stop or freeze is a duty from its next turn on. age.bpf.h puts it before all others
+ * of its queue, and for as many as it has seen there a turn comes after ASKED_PERIOD. A child of vfork() runs in its parent's tier, if that is higher, until it has called exec: the
  * parent waits for it.
  *
- * Limits: of a CPU, 6 % go to standard and 0.1 % to background, for up to 160 and 32 waiting
- * tasks a CPU; in proportion beyond. Who waits in a tier for how long is age.bpf.h's business.
+ * Limits: of a CPU, 6 % go to standard and 0.1 % to background, for up to 160 and 32 waiting tasks a CPU, in
+ * proportion beyond; 6 % go to critical behind duties without an end. Who waits in a tier for how long is
+ * age.bpf.h's business.
  */
 #ifndef TEMPER_PROGRESS_BPF_H
 #define TEMPER_PROGRESS_BPF_H
@@ -30,11 +30,13 @@
 #include "age.bpf.h"
 
 #define LEAST_TURN (MSEC / 4)
+#define ASKED_PERIOD (3 * MSEC) /* between turns of tasks that are to end */
 
 /* For tiers that another can keep from running: a turn of so long each so often. */
 static const struct {
 	u64 period, turn;
 } parole[NR_TIERS] = {
+	[TIER_CRITICAL] = { 50 * MSEC, 3 * MSEC }, /* behind duties: the system tier else has a share */
 	[TIER_STANDARD] = { 50 * MSEC, 3 * MSEC },
 	[TIER_BACKGROUND] = { 250 * MSEC, LEAST_TURN },
 };
@@ -47,9 +49,9 @@ static __always_inline bool may_not_migrate(struct task_struct *p)
 	return p->migration_disabled;
 }
 
-static __always_inline bool duty(struct task_struct *p)
+static __always_inline bool duty(struct task_struct *p, struct task_state *t)
 {
-	return serves_one_cpu(p) || (p->flags & PF_EXITING) || may_not_migrate(p) || asked_to_end(p);
+	return serves_one_cpu(p) || (p->flags & PF_EXITING) || may_not_migrate(p) || asked_to_end(p, t);
 }
 
 /* The tier that a task belongs to, whatever it does just now. */
@@ -74,7 +76,7 @@ static u32 tier_of(struct task_struct *p, struct task_state *t, u32 home, u64 no
 {
 	u32 tier = home;
 
-	if (duty(p))
+	if (duty(p, t))
 		return TIER_SYSTEM;
 	if (t->in_gap)
 		return TIER_BACKGROUND;
@@ -125,18 +127,24 @@ static __always_inline u64 parole_period(struct cpu_state *c, u32 tier, u32 wait
 }
 
 /* The tier that this CPU must serve now, out of order, for *turn ns; NR_TIERS: none. */
-static u32 overdue_tier(struct cpu_state *c, u64 now, u64 *turn)
+static u32 overdue_tier(struct cpu_state *c, u32 prev_tier, u64 now, u64 *turn)
 {
-	for (u32 tier = TIER_STANDARD; tier < NR_TIERS; tier++) {
+	for (u32 tier = TIER_CRITICAL; tier < NR_TIERS; tier++) {
 		u32 waiting = queued[tier] + c->pinned[tier];
 
 		if (!waiting) {
 			c->served_at[tier] = now;
 			continue;
 		}
-		u64 period = parole_period(c, tier, waiting);
+		/* It is next anyway. */
+		if (tier == TIER_CRITICAL && prev_tier != TIER_SYSTEM && !queued[TIER_SYSTEM] && !c->pinned[TIER_SYSTEM])
+			continue;
+		s32 *to_end = asked[tier] > 0 ? &asked[tier] : &c->asked[tier];
+		u64 period = *to_end > 0 ? ASKED_PERIOD : parole_period(c, tier, waiting);
 
 		if (now - c->served_at[tier] > period) {
+			if (*to_end > 0)
+				__sync_fetch_and_add(to_end, -1);
 			u64 due = parole[tier].turn * period / parole[tier].period;
 
 			*turn = due > LEAST_TURN ? due : LEAST_TURN;

@@ -38,6 +38,7 @@ struct cpu_state {
 	u64 seen[NR_TIERS];    /* arrivals[] when dispatch() last looked for that tier */
 	u64 served_at[NR_TIERS]; /* when that tier last ran here, or was last seen with nothing queued */
 	u32 pinned[NR_TIERS];  /* enqueue() of any CPU: tasks queued for this CPU alone */
+	s32 asked[NR_TIERS];   /* look_for_aged(): those of them that are to end, as of the last look */
 	u64 turn_ends;	       /* of the running task, which has a limit; 0: it has none */
 	u64 turn_timer;	       /* when the timer that ends it expires; 0: none is under way */
 	u64 longest_wait[NR_TIERS]; /* look_for_aged(): of those, as of the last look */
@@ -76,6 +77,7 @@ struct task_state {
 	u32 prepaid_by;	  /* slot of the limit from which they were taken */
 	u64 turn_exec;	  /* sum_exec_runtime as its turn began */
 	u64 held_at;	  /* since when it waits for its limit; 0: it has had a turn since */
+	u64 stop_asked_exec; /* sum_exec_runtime + 1 when its process was seen to be asked to stop; 0: it is not */
 	u64 charged_exec; /* sum_exec_runtime up to which it has been charged */
 };
 

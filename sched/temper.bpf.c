@@ -285,7 +285,7 @@ void BPF_PROG(temper_dispatch, s32 cpu, struct task_struct *prev)
 		if (bpf_cpumask_test_cpu(cpu, prev->cpus_ptr) && (!over || t->in_gap))
 			prev_tier = t->tier;
 	}
-	overdue = overdue_tier(c, now, &turn);
+	overdue = overdue_tier(c, prev_tier, now, &turn);
 	if (overdue < NR_TIERS && overdue != prev_tier && take(overdue, cpu)) {
 		c->parole_next = turn;
 		COUNT_TIER(overdue, parole);

@@ -20,6 +20,12 @@ func TestMain(m *testing.M) {
 	if os.Getenv(realTimeRole) != "" {
 		beRealTime()
 	}
+	if os.Getenv(largeRole) != "" {
+		beLarge()
+	}
+	if os.Getenv(ringRole) != "" {
+		beARing(os.Args[1])
+	}
 	if what := os.Getenv(ownerRole); what != "" {
 		beOwner(what, os.Args[1])
 	}
