@@ -57,7 +57,7 @@ test-unit: ## the tests that need no guest
 
 # Tests named TestTimed... measure time, and want the deterministic machine: test-timed.
 test-guest: build ## scheduler, loader and agent in a real kernel, in an emulated machine
-	$(GO) test -c -tags guest -o build/guest.test ./test/guest
+	$(GO) test -c -trimpath -tags guest -o build/guest.test ./test/guest
 	timeout 1500 bin/temper lab exec --timeout 900s --cpus 2 --console build/console.log --file /guest.test=build/guest.test -- \
 		/guest.test -test.v -test.skip '^Test(Timed|Interrupted|Topology)' || { status=$$?; cat build/console.log; exit $$status; }
 	bin/temper lab survey --kernels 6.18 --check records/kernels.json
@@ -65,14 +65,14 @@ test-guest: build ## scheduler, loader and agent in a real kernel, in an emulate
 
 TOPOLOGIES := 1x2x1 1x2x2 2x2x1 1x4x2 1x8x1 2x4x2
 topologies: build ## fences, loans and SMT, on machines of several shapes: sockets x cores x threads
-	$(GO) test -c -tags guest -o build/guest.test ./test/guest
+	$(GO) test -c -trimpath -tags guest -o build/guest.test ./test/guest
 	for shape in $(TOPOLOGIES); do \
 		timeout 1500 bin/temper lab exec --timeout 900s --topology $$shape --console build/console.log --file /guest.test=build/guest.test -- \
 			/guest.test -test.v -test.run '^TestTopology' || { status=$$?; cat build/console.log; exit $$status; } \
 	done
 
 test-timed: build ## the tests of figures, on the deterministic machine
-	$(GO) test -c -tags guest -o build/guest.test ./test/guest
+	$(GO) test -c -trimpath -tags guest -o build/guest.test ./test/guest
 	scripts/timed.sh '^Test(Timed|Interrupted)'
 
 # The same seed twice gives the same record, to the last digit; on the way, a bursty service and a
@@ -102,11 +102,15 @@ test-chaos: build ## attack the scheduler, 20 seeds; and 3 minutes of critical w
 	$(CHAOS) --seeds 20 --operations 100 || $(SAY)
 	$(CHAOS) --seeds 1 --soak 3m || $(SAY)
 
-chaos: build ## attack the scheduler in deterministic guests, seeds 1 to 200; takes hours
-	bin/temper lab chaos --seeds 200 --json build/chaos.json
+# What is recorded there for the same scheduler is not done again; move records of an earlier one away first.
+chaos: build ## attack the scheduler: records/chaos, 200 seeds in the host's time, 20 deterministic ones; takes two hours, can be interrupted
+	mkdir -p records/chaos
+	$(CHAOS) --seeds 200 --operations 100 --json records/chaos/fast.json || $(SAY)
+	bin/temper lab chaos --seeds 20 --operations 100 --json records/chaos/deterministic.json
 
-soak: build ## half an hour of critical work on all CPUs, beside 64 background workers
-	$(CHAOS) --seeds 1 --soak 30m --json build/soak.json || $(SAY)
+soak: build ## half an hour of critical work on all CPUs, beside 64 background workers: records/chaos/soak.json; takes an hour
+	mkdir -p records/chaos
+	bin/temper lab chaos --seeds 1 --soak 30m --json records/chaos/soak.json
 
 peers: build ## the schedulers of others that Temper is compared with, in build/peers/; takes 10 minutes
 	@scripts/peers.sh build/peers
@@ -114,7 +118,7 @@ peers: build ## the schedulers of others that Temper is compared with, in build/
 
 kernels: build ## find out on which of the archive's kernels the scheduler works; records/kernels.json
 	scripts/upstream.sh 6.12
-	$(GO) test -c -tags guest -o build/guest.test ./test/guest
+	$(GO) test -c -trimpath -tags guest -o build/guest.test ./test/guest
 	bin/temper lab survey --kernels 6.12 --suite build/guest.test --json records/kernels.json
 	bin/temper lab survey --suite build/guest.test --json records/kernels.json
 
