@@ -47,6 +47,15 @@ func (w *starved) look(t *testing.T) {
 	}
 }
 
+func boundTo(t *testing.T, cg string, cpus []int) []*spinner {
+	t.Helper()
+	list := spin(t, cg, 2*len(cpus))
+	for _, s := range list {
+		bind(t, s.pid, cpus)
+	}
+	return list
+}
+
 func pinnedToEach(t *testing.T, cg string) []*spinner {
 	t.Helper()
 	list := spin(t, cg, runtime.NumCPU())
@@ -75,6 +84,7 @@ func TestTimedEveryTaskRunsAtFullCriticalLoad(t *testing.T) {
 		{name: "light standard", bound: standardBound, tasks: spin(t, "/standard/light", 1)},
 		{name: "background", bound: backgroundBound, tasks: spin(t, "/background/heavy", n)},
 		{name: "pinned background", bound: backgroundBound, tasks: pinnedToEach(t, "/background/heavy")},
+		{name: "background on some CPUs", bound: backgroundBound, tasks: boundTo(t, "/background/heavy", firstCPUs(n-1))},
 		{name: "light background", bound: backgroundBound, tasks: spin(t, "/background/light", 1)},
 		{name: "critical", bound: standardBound, tasks: spin(t, "/critical/heavy", 2*n)},
 		{name: "light critical", bound: standardBound, tasks: spin(t, "/critical/light", 1)},
