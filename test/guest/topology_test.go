@@ -53,7 +53,8 @@ func pinned(t *testing.T, cg string, cpu int) []*spinner {
 }
 
 // checkWhoRuns lets spinners run that have a CPU each, and compares who gets it. By how much one host thread is faster
-// than another is the host's affair, and so is a timer that comes late: one look of five has to be right.
+// than another is the host's affair, and so is a timer that comes late: on a busy host it makes of a turn of 0.25 ms each 250 ms
+// 2 % of a CPU. One look of five has to be right.
 func checkWhoRuns(t *testing.T, when string, due []bool, groups ...[]*spinner) {
 	t.Helper()
 	var got []float64
@@ -61,7 +62,7 @@ func checkWhoRuns(t *testing.T, when string, due []bool, groups ...[]*spinner) {
 		got = used(t, second()/2, groups...)
 		asDue := true
 		for i, share := range got {
-			asDue = asDue && (due[i] && share > 0.1 || !due[i] && share < 0.02)
+			asDue = asDue && (due[i] && share > 0.1 || !due[i] && share < 0.05)
 		}
 		if asDue {
 			return
