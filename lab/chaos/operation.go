@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"runtime"
@@ -168,9 +169,9 @@ func (x *chaos) freezeOrThaw() error {
 	return x.set(cg, "cgroup.freeze", value)
 }
 
-// trace has a worker stopped and let go by another process, as a debugger does. What is frozen does not stop.
+// trace has a worker stopped and let go by another process, as a debugger does.
 func (x *chaos) trace(w *worker) error {
-	if x.frozen[w.cgroup] {
+	if !x.stopsForTracer(w) {
 		return errNobody
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), x.bound(mostDying))
@@ -183,6 +184,16 @@ func (x *chaos) trace(w *worker) error {
 		return errNobody // it has just died
 	}
 	return nil
+}
+
+// stopsForTracer tells whether the kernel lets a debugger stop a worker. What is frozen does not stop; and who waits in
+// vfork() does not before its child has called exec, which one that was stopped or is frozen, maybe in the cgroup that
+// its parent has been moved out of, never does.
+func (x *chaos) stopsForTracer(w *worker) bool {
+	if w.kind == "exec" && (w.held || slices.Contains(slices.Collect(maps.Values(x.frozen)), true)) {
+		return false
+	}
+	return !x.frozen[w.cgroup]
 }
 
 // makeAndRemove makes cgroups by the dozen, some nested, and removes them.

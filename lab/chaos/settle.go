@@ -137,11 +137,17 @@ func describeMembers(cg string) (text string) {
 	return text
 }
 
-// describe is what the kernel says of a process, for whoever has to find out why it hangs.
+// describe is what the kernel says of a process, and of those that its first thread has started and may wait for, for
+// whoever has to find out why it hangs.
 func describe(pid string) string {
 	stat, _ := host.Read("/proc/" + pid + "/stat")
 	stack, _ := host.Read("/proc/" + pid + "/stack")
-	return stat + ": " + strings.ReplaceAll(stack, "\n", " ")
+	text := stat + ": " + strings.ReplaceAll(stack, "\n", " ")
+	children, _ := host.Read("/proc/" + pid + "/task/" + pid + "/children")
+	for child := range strings.FieldsSeq(children) {
+		text += "; its child " + describe(child)
+	}
+	return text
 }
 
 // checkBooks waits until the scheduler's books are even. Its loader may just be replacing it, and its maps with it: the
