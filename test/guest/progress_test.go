@@ -95,6 +95,7 @@ func TestTimedEveryTaskRunsAtFullCriticalLoad(t *testing.T) {
 		}
 		promptly(t, "a cgroup is made and removed", func() { comeAndGo(t) })
 		promptly(t, "a file is written and synced", func() { syncFile(t) })
+		promptly(t, "a kernel thread of each CPU has run", func() { write(t, "/proc/sys/vm/stat_refresh", "1") })
 		time.Sleep(100 * time.Millisecond) // between samples; what is waited for is the minute's end
 	}
 	for _, w := range watched {

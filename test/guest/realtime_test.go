@@ -26,6 +26,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(ringRole) != "" {
 		beARing(os.Args[1])
 	}
+	if os.Getenv(boundByKernelRole) != "" {
+		beBoundByKernel()
+	}
 	if what := os.Getenv(ownerRole); what != "" {
 		beOwner(what, os.Args[1])
 	}
