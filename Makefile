@@ -15,7 +15,7 @@ include packaging/install.mk
 include docs/docs.mk
 include pathfence/pathfence.mk
 
-.PHONY: demo records chaos soak kernels peers topologies test-chaos help deps lab-deps build temper sched guest test test-unit test-guest test-timed test-lab lint clean
+.PHONY: demo jvm-service records chaos soak kernels peers topologies test-chaos help deps lab-deps build temper sched guest test test-unit test-guest test-timed test-lab lint clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ guest: $(GUEST_LOAD:%=build/guest/%) | build/guest
 build/guest/%: lab/guest/load/%.c $(wildcard lab/guest/load/*.h) | build/guest
 	$(CC) $(CFLAGS_GUEST) -o $@ $< -lm
 
+jvm-service: | build/guest ## the JVM service of 'temper lab limits jvm'; needs javac
+	javac --release 17 -Xlint:all -Werror -d build/guest/jvmservice lab/guest/jvmservice/Service.java
+
 bin build/guest:
 	@mkdir -p $@
 
@@ -50,7 +53,7 @@ demo: lab-deps build ## what Temper does to two services, in about ten minutes; 
 records: build peers ## measure all that the claims stand on; takes about four hours, can be interrupted and run again
 	@scripts/records.sh records
 
-test: deps build test-unit pathfence-test test-guest test-timed test-lab ## the tests that CI runs
+test: deps build jvm-service test-unit pathfence-test test-guest test-timed test-lab ## the tests that CI runs
 
 test-unit: ## the tests that need no guest
 	$(GO) test ./...

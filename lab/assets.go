@@ -21,6 +21,11 @@ const (
 	goServiceProgram = "build/guest/goservice"
 )
 
+// jvmClasses are what Java's compiler makes of the JVM service. It is no part of 'make build', which needs no JDK.
+var jvmClasses = []string{jvmFolder + "Service.class", jvmFolder + "Service$Item.class"}
+
+const jvmFolder = "build/guest/jvmservice/"
+
 // guestPrograms are the load generators and tools of every guest.
 var guestPrograms = []string{"chain", "cost", "mcload", "preempt", "quantum", "resize", "spin", "web"}
 
@@ -42,6 +47,9 @@ func (a Assets) file(name string) (string, error) {
 	if _, err := os.Stat(path); err != nil {
 		if strings.HasPrefix(name, "build/peers/") {
 			return "", exit.New(exit.Failed, "run 'make peers'", "the arm needs %s, which was not built", path)
+		}
+		if strings.HasPrefix(name, jvmFolder) {
+			return "", exit.New(exit.Failed, "run 'make jvm-service', which needs javac", "the service needs %s, which was not built", path)
 		}
 		return "", exit.New(exit.Failed, "run 'make build', or name the folder it filled with --assets", "the lab needs %s, which was not built", path)
 	}

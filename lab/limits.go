@@ -3,8 +3,7 @@ package lab
 import (
 	"context"
 	"fmt"
-	"io/fs"
-	"path/filepath"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -13,19 +12,6 @@ import (
 	"temper.dev/temper/lab/limits"
 	"temper.dev/temper/lab/plan"
 )
-
-// limitedService is one that 'lab limits' holds to a limit.
-type limitedService struct {
-	Name, Summary string
-
-	files func(context.Context, *Lab, func(string)) (map[string]string, error) // what it adds to the guest
-}
-
-// LimitedServices are all of them.
-var LimitedServices = []limitedService{
-	{plan.GoService, "a service written in Go, whose collector comes in bursts on all CPUs", goServiceFiles},
-	{plan.Postgres, "PostgreSQL from Debian, in memory, and pgbench's simple updates", postgresFiles},
-}
 
 // CheckLimits refuses what would fail in the guest.
 func CheckLimits(p plan.Limits) error {
@@ -54,6 +40,8 @@ func CheckLimits(p plan.Limits) error {
 		return usage("", "the limit is 0.01 CPUs to the %d that there are, not %g", p.CPUs, p.Limit)
 	case p.Load <= 0 || p.Load > 1:
 		return usage("", "load is a fraction of what the limit lets through, above 0 and up to 1, not %v", p.Load)
+	case p.Service == plan.MariaDB && (p.Seconds != math.Trunc(p.Seconds) || p.WarmUp != math.Trunc(p.WarmUp)):
+		return usage("", "sysbench counts whole seconds: windows of %g s after %g s are not", p.Seconds, p.WarmUp)
 	case p.Seconds < 1.1 || p.WarmUp <= 0:
 		return usage("", "a window is longer than ten periods, 1.1 s or more, and the warm-up longer than nothing")
 	}
@@ -145,42 +133,4 @@ func openLimits(ctx context.Context, o Options, p plan.Limits) (*Lab, error) {
 		arms = append(arms, arm.Under)
 	}
 	return open(ctx, o, arms, findLimited(p.Service).files)
-}
-
-func goServiceFiles(_ context.Context, l *Lab, _ func(string)) (map[string]string, error) {
-	program, err := l.assets.file(goServiceProgram)
-	return map[string]string{"bin/goservice": program}, err
-}
-
-// postgresFiles are the programs with their libraries, and what initdb and the server read.
-func postgresFiles(ctx context.Context, l *Lab, notify func(string)) (map[string]string, error) {
-	programs := strings.TrimPrefix(plan.PostgresPrograms, "/")
-	root, err := l.cache.packages(ctx, notify, "postgresql-15", programs+"/postgres", programs+"/initdb", programs+"/pgbench")
-	if err != nil {
-		return nil, err
-	}
-	files := map[string]string{}
-	for _, program := range []string{"postgres", "initdb", "pgbench"} {
-		needed, _, err := libraryClosure(root, programs+"/"+program)
-		if err != nil {
-			return nil, err
-		}
-		for _, file := range needed {
-			files[file] = filepath.Join(root, file)
-		}
-	}
-	for _, folder := range []string{"usr/share/postgresql/15", "usr/lib/postgresql/15/lib"} {
-		err := filepath.WalkDir(filepath.Join(root, folder), func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() || strings.Contains(path, "llvm") || strings.Contains(path, "/bitcode/") || strings.Contains(path, "/man/") {
-				return err
-			}
-			place, err := filepath.Rel(root, path)
-			files[place] = path
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return files, nil
 }

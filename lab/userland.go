@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"temper.dev/temper/lab/plan"
 )
 
 // The guest's userland is Debian 12's, whatever the host: the service that is measured must be the
@@ -21,8 +23,12 @@ const (
 	loaderName    = "ld-linux-x86-64.so.2"
 )
 
-// libraryDirs are where Debian keeps shared libraries, and where the loader looks unasked.
-var libraryDirs = []string{"lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu"}
+// libraryDirs are where Debian keeps shared libraries, and where the loader looks unasked; the last two are Java's, whose
+// programs say where to look.
+var libraryDirs = []string{
+	"lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu",
+	plan.JavaHome[1:] + "/lib", plan.JavaHome[1:] + "/lib/server",
+}
 
 // userland returns the folder that holds the distribution's part of every guest, as unpacked
 // packages, and fetches it where it is not cached.

@@ -5,8 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
-
-	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
 // goService is a service written in Go whose collector comes in bursts (the guest folder's goservice).
@@ -15,7 +13,17 @@ type goService struct{}
 func (goService) socket(l *ladder) string { return l.Dir + "/goservice" }
 
 func (s goService) start(ctx context.Context, l *ladder) error {
-	server, err := l.command(ctx, "taskset", "-c", fmt.Sprintf("0-%d", l.CPUs-1), "goservice", "serve", s.socket(l), l.CPUs)
+	return l.startSpeaker(ctx, "goservice", "serve", s.socket(l), l.CPUs)
+}
+
+func (s goService) ask(ctx context.Context, l *ladder, a asked) (answers, error) {
+	return l.askBySocket(ctx, s.socket(l), a)
+}
+
+// startSpeaker starts a service in the critical cgroup, on the application CPUs, and waits until it says by a byte that it
+// listens.
+func (l *ladder) startSpeaker(ctx context.Context, program string, args ...any) error {
+	server, err := l.command(ctx, "taskset", append([]any{"-c", fmt.Sprintf("0-%d", l.CPUs-1), program}, args...)...)
 	if err != nil {
 		return err
 	}
@@ -26,28 +34,30 @@ func (s goService) start(ctx context.Context, l *ladder) error {
 	if err := l.startIn("critical", server); err != nil {
 		return err
 	}
-	_, err = listens.Read(make([]byte, 1))
-	return err
+	if _, err := listens.Read(make([]byte, 1)); err != nil {
+		return fmt.Errorf("%s ended before it listened: %w", program, err)
+	}
+	return nil
 }
 
-func (s goService) ask(ctx context.Context, l *ladder, a asked) (*hdrhistogram.Histogram, error) {
-	cmd, err := l.command(ctx, "taskset", "-c", l.CPUs, "goservice", "load",
-		s.socket(l), a.rate, a.clients, a.warmUp, a.seconds, a.seed, l.latencyFile())
+// askBySocket asks a service that answers bytes.
+func (l *ladder) askBySocket(ctx context.Context, socket string, a asked) (answers, error) {
+	cmd, err := l.command(ctx, "goservice", "load", socket, a.rate, a.clients, a.warmUp, a.seconds, a.seed, l.latencyFile())
 	if err != nil {
-		return nil, err
+		return answers{}, err
 	}
 	if _, err := figuresOf(cmd, "goservice"); err != nil {
-		return nil, err
+		return answers{}, err
 	}
 	raw, err := os.ReadFile(l.latencyFile())
 	if err != nil {
-		return nil, err
+		return answers{}, err
 	}
 	h := newLatencies()
 	for ; len(raw) >= 8; raw = raw[8:] {
 		if err := h.RecordValue(int64(binary.LittleEndian.Uint64(raw))); err != nil {
-			return nil, err
+			return answers{}, err
 		}
 	}
-	return h, nil
+	return answers{Histogram: h}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"strconv"
 
@@ -17,9 +18,15 @@ import (
 type limited interface {
 	// start brings the service up, in the critical cgroup, on the application CPUs.
 	start(context.Context, *ladder) error
-	// ask offers a rate, or with rate 0, closed loop, as much as is answered, and returns the latencies of the requests
-	// that were due, or sent, in the measured part.
-	ask(context.Context, *ladder, asked) (*hdrhistogram.Histogram, error)
+	// ask offers a rate, or with rate 0, closed loop, as much as is answered.
+	ask(context.Context, *ladder, asked) (answers, error)
+}
+
+// answers are the latencies of the requests that were due, or sent, in the measured part. The generators of databases end
+// with their time, whatever is still due then.
+type answers struct {
+	*hdrhistogram.Histogram
+	lacks string // why some that were due are not in it, or ""
 }
 
 // asked is what a service is asked for.
@@ -34,6 +41,10 @@ func newLimited(service string) (limited, error) {
 	switch service {
 	case plan.GoService:
 		return goService{}, nil
+	case plan.JVM:
+		return jvm{}, nil
+	case plan.MariaDB:
+		return mariadb{}, nil
 	case plan.Postgres:
 		return postgres{}, nil
 	}
@@ -97,7 +108,7 @@ func (l *limits) bringUp(ctx context.Context) (*plan.Ready, error) {
 		return nil, err
 	}
 	ready.SaturationRPS = float64(answers.TotalCount()) / l.plan.Seconds
-	ready.RateRPS = l.plan.Load * ready.SaturationRPS
+	ready.RateRPS = math.Round(l.plan.Load * ready.SaturationRPS) // sysbench takes whole rates
 	l.rate = ready.RateRPS
 	if l.rate == 0 {
 		return nil, fmt.Errorf("%s has answered nothing", l.plan.Service)
@@ -197,7 +208,7 @@ func (l *limits) window(ctx context.Context, arm plan.LimitArm, background int, 
 	ms := func(quantile float64) float64 { return float64(answers.ValueAtQuantile(quantile)) / 1e6 }
 	w.P50, w.P95, w.P99, w.Max = ms(50), ms(95), ms(99), float64(answers.Max())/1e6
 	under, _ := plan.FindArm(arm.Under)
-	w.InvalidReason = notThroughout(under, before, after)
+	w.InvalidReason = cmp.Or(notThroughout(under, before, after), answers.lacks)
 	if w.InvalidReason == "" && w.Requests == 0 {
 		w.InvalidReason = "no request was answered"
 	}

@@ -8,11 +8,11 @@ import (
 
 // awaitListener returns once something accepts connections at addr. A server that has just been
 // started offers no event to wait for, so it is asked again; after 30 s of guest time it has failed.
-func awaitListener(addr string) error {
+func awaitListener(network, addr string) error {
 	var err error
 	for range 600 {
 		var c net.Conn
-		if c, err = net.Dial("tcp", addr); err == nil {
+		if c, err = net.Dial(network, addr); err == nil {
 			return c.Close()
 		}
 		time.Sleep(50 * time.Millisecond)

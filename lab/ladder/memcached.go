@@ -31,7 +31,7 @@ func (memcached) calibrate(ctx context.Context, l *ladder) (float64, error) {
 	if err := l.startIn("critical", server); err != nil {
 		return 0, err
 	}
-	if err := awaitListener("127.0.0.1:" + strconv.Itoa(port)); err != nil {
+	if err := awaitListener("tcp", "127.0.0.1:"+strconv.Itoa(port)); err != nil {
 		return 0, err
 	}
 	figures, err := l.memcachedClient(ctx, 0, l.WarmUp/2, l.WarmUp/2, l.Seed, false)

@@ -1,17 +1,14 @@
 package ladder
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -34,32 +31,24 @@ var postgresSettings = []string{
 	"max_connections=64", "shared_buffers=64MB", "timezone=GMT", "log_timezone=GMT",
 }
 
-// postgresUser is whom it runs as: it refuses root.
-var postgresUser = &syscall.Credential{Uid: plan.ServiceUser, Gid: plan.ServiceUser}
-
 func (postgres) program(name string) string { return plan.PostgresPrograms + "/" + name }
 
 func (s postgres) start(ctx context.Context, l *ladder) error {
-	if err := s.run(ctx, l, "initdb", "-D", postgresData, "--no-locale", "-E", "UTF8", "-U", "postgres", "--no-sync"); err != nil {
+	if _, err := l.runDatabaseTool(ctx, nil, s.program("initdb"), "-D", postgresData, "--no-locale", "-E", "UTF8", "-U", "postgres", "--no-sync"); err != nil {
 		return err
 	}
-	words := []any{"-c", fmt.Sprintf("0-%d", l.CPUs-1), s.program("postgres"), "-D", postgresData}
+	words := []any{"-D", postgresData}
 	for _, setting := range postgresSettings {
 		words = append(words, "-c", setting)
 	}
-	server, err := l.command(ctx, "taskset", words...)
-	if err != nil {
-		return err
-	}
-	server.SysProcAttr.Credential = postgresUser
-	server.Stdout = l.Log
-	if err := l.startIn("critical", server); err != nil {
+	if err := l.startDatabase(ctx, s.program("postgres"), words...); err != nil {
 		return err
 	}
 	if err := s.awaitReady(); err != nil {
 		return err
 	}
-	return s.run(ctx, l, "pgbench", "-h", "/tmp", "-U", "postgres", "-i", "-q", "postgres")
+	_, err := l.runDatabaseTool(ctx, nil, s.program("pgbench"), "-h", "/tmp", "-U", "postgres", "-i", "-q", "postgres")
+	return err
 }
 
 // awaitReady waits until the server says in its file that it takes connections.
@@ -78,37 +67,14 @@ func (postgres) awaitReady() error {
 	}
 }
 
-func (s postgres) run(ctx context.Context, l *ladder, program string, args ...any) error {
-	cmd, err := s.command(ctx, l, program, args...)
-	if err != nil {
-		return err
-	}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s: %w: %s", program, err, bytes.TrimSpace(out))
-	}
-	return nil
-}
-
-func (s postgres) command(ctx context.Context, l *ladder, program string, args ...any) (*exec.Cmd, error) {
-	cmd, err := l.command(ctx, s.program(program), args...)
-	if err != nil {
-		return nil, err
-	}
-	cmd.Stderr = nil
-	cmd.Env = append(cmd.Env, "TZ=GMT", "HOME=/tmp")
-	cmd.SysProcAttr.Credential = postgresUser
-	cmd.Dir = "/tmp"
-	return cmd, nil
-}
-
-func (s postgres) ask(ctx context.Context, l *ladder, a asked) (*hdrhistogram.Histogram, error) {
+func (s postgres) ask(ctx context.Context, l *ladder, a asked) (answers, error) {
 	old, err := filepath.Glob(pgbenchPrefix + ".*")
 	if err != nil {
-		return nil, err
+		return answers{}, err
 	}
 	for _, file := range old {
 		if err := os.Remove(file); err != nil {
-			return nil, err
+			return answers{}, err
 		}
 	}
 	args := []any{"-h", "/tmp", "-U", "postgres", "-n", "-b", "simple-update", "-M", "prepared", "-c", a.clients, "-j", 1,
@@ -117,14 +83,21 @@ func (s postgres) ask(ctx context.Context, l *ladder, a asked) (*hdrhistogram.Hi
 		args = append(args, "-R", fmt.Sprintf("%.3f", a.rate))
 	}
 	begin := time.Now().Add(time.Duration(a.warmUp * float64(time.Second)))
-	if err := s.run(ctx, l, "pgbench", append(args, "postgres")...); err != nil {
-		return nil, err
+	if _, err := l.runDatabaseTool(ctx, nil, s.program("pgbench"), append(args, "postgres")...); err != nil {
+		return answers{}, err
 	}
 	log, err := s.transactions()
 	if err != nil {
-		return nil, err
+		return answers{}, err
 	}
-	return readTransactions(log, begin, begin.Add(time.Duration(a.seconds*float64(time.Second))))
+	end := begin.Add(time.Duration(a.seconds * float64(time.Second)))
+	h, last, err := readTransactions(log, begin, end)
+	got := answers{Histogram: h}
+	// It takes them one after the other as they are due, and drops those that are left when its time is over.
+	if a.rate > 0 && last.Before(end) {
+		got.lacks = fmt.Sprintf("pgbench came no further than to what was due %v before the window's end", end.Sub(last))
+	}
+	return got, err
 }
 
 // transactions is what pgbench has logged.
@@ -141,21 +114,25 @@ func (postgres) transactions() (log []byte, err error) {
 }
 
 // readTransactions reads what pgbench logs: client, number, latency in us from when the transaction was due, script, and
-// when it ended, in seconds and us. It returns the latencies of those that were due between two times.
-func readTransactions(log []byte, begin, end time.Time) (*hdrhistogram.Histogram, error) {
-	h := newLatencies()
+// when it ended, in seconds and us. It returns the latencies of those that were due between two times, and when the last
+// of all was due.
+func readTransactions(log []byte, begin, end time.Time) (h *hdrhistogram.Histogram, last time.Time, err error) {
+	h = newLatencies()
 	for line := range strings.Lines(string(log)) {
 		var client, number, latency, script, second, us int64
 		if _, err := fmt.Sscan(line, &client, &number, &latency, &script, &second, &us); err != nil {
-			return nil, fmt.Errorf("pgbench logged %q: %w", line, err)
+			return nil, last, fmt.Errorf("pgbench logged %q: %w", line, err)
 		}
 		due := time.Unix(second, (us-latency)*1000)
+		if due.After(last) {
+			last = due
+		}
 		if due.Before(begin) || !due.Before(end) {
 			continue
 		}
 		if err := h.RecordValue(latency * 1000); err != nil {
-			return nil, err
+			return nil, last, err
 		}
 	}
-	return h, nil
+	return h, last, nil
 }

@@ -8,14 +8,25 @@ import (
 // Services that are held to limits.
 const (
 	GoService = "go"
+	JVM       = "jvm"
+	MariaDB   = "mariadb"
 	Postgres  = "postgres"
 )
 
-// What guest and host agree on about services: where PostgreSQL's programs are, and as whom services run that refuse root.
+// What guest and host agree on about services: where their programs are, and as whom they run that refuse root.
 const (
 	PostgresPrograms = "/usr/lib/postgresql/15/bin"
+	MariaDBProgram   = "/usr/sbin/mariadbd"
+	JavaHome         = "/usr/lib/jvm/java-17-openjdk-amd64"
+	JVMClasses       = "/usr/share/jvmservice"
 	ServiceUser      = 1
 )
+
+// MariaDBTables are the files, below the root, that make MariaDB's system tables, in this order.
+var MariaDBTables = []string{
+	"usr/share/mysql/mysql_system_tables.sql", "usr/share/mysql/mysql_performance_tables.sql",
+	"usr/share/mysql/mysql_system_tables_data.sql",
+}
 
 // LimitPeriod is that of every limit that the lab sets: the kernel's default.
 const LimitPeriod = 100 * time.Millisecond
@@ -50,6 +61,7 @@ var LimitArms = []LimitArm{
 	{Name: "burst", Under: "cpuidle", Limited: true, Burst: true, Summary: "the same with cpu.max.burst of one quota: what is left of a quota is kept for later"},
 	{Name: "none", Under: "cpuidle", Summary: "no limit"},
 	{Name: "temper", Under: Temper, Limited: true, Summary: "scx_temper keeps the limit by pacing"},
+	{Name: "temper-burst", Under: Temper, Limited: true, Burst: true, Summary: "the same with cpu.max.burst of one quota"},
 }
 
 // FindLimitArm returns the arm of that name, and whether there is one.
