@@ -14,7 +14,7 @@ import (
 )
 
 func newAgentCommand() *cobra.Command {
-	var root, path, loader string
+	var root, path, loader, metrics string
 	cmd := &cobra.Command{
 		Use:   "agent",
 		Short: "Keep this node's tiers in force",
@@ -26,6 +26,7 @@ Signals: SIGTERM ends it and detaches the scheduler. SIGHUP reads the configurat
 but leaves the scheduler attached for the next agent (an upgrade without a gap).`,
 		Example: `  temper agent                            # with /etc/temper/temper.yaml
   temper agent --config ./temper.yaml
+  temper agent --metrics localhost:9770
   systemctl reload temper                 # after a change of the configuration`,
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -38,11 +39,17 @@ but leaves the scheduler attached for the next agent (an upgrade without a gap).
 			if err != nil {
 				return err
 			}
+			if metrics != "" {
+				if err := serveMetrics(cmd.Context(), metrics, host.Root(root)); err != nil {
+					return err
+				}
+			}
 			return a.Run(cmd.Context(), signals)
 		},
 	}
 	cmd.Flags().StringVar(&path, "config", config.DefaultPath, "the configuration `FILE`")
 	cmd.Flags().StringVar(&loader, "loader", "", "`PATH` of scx_temper (default: next to temper, else in PATH)")
+	cmd.Flags().StringVar(&metrics, "metrics", "", "`ADDRESS` to serve metrics for Prometheus at, as /metrics (default: none)")
 	addRootFlag(cmd, &root)
 	return cmd
 }

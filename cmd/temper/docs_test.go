@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"temper.dev/temper/internal/docgen"
+	"temper.dev/temper/internal/status"
 	"temper.dev/temper/lab/survey"
 )
 
@@ -50,6 +51,7 @@ func generated(t *testing.T) map[string]string {
 		"docs/reference/temper.md":        docgen.Commands(newRootCommand()),
 		"docs/reference/scx_temper.md":    loader,
 		"docs/reference/kernels.md":       docgen.Kernels(kernels),
+		"docs/reference/metrics.md":       docgen.Metrics(status.Metrics()),
 		"docs/reference/configuration.md": docgen.Configuration(readFile(t, "packaging/temper.yaml")),
 		"README.md":                       readme,
 	}

@@ -35,7 +35,7 @@ The services keep the tail latency that they have alone; the best-effort work ge
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return exit.New(exit.Usage, "see '"+cmd.CommandPath()+" --help'", "%w", err)
 	})
-	root.AddCommand(newAgentCommand(), newRunCommand(), newStatusCommand(), newDoctorCommand(), newObserveCommand())
+	root.AddCommand(newAgentCommand(), newRunCommand(), newStatusCommand(), newMetricsCommand(), newDoctorCommand(), newObserveCommand())
 	root.AddCommand(newDemoCommand())
 	root.AddCommand(newLabCommand())
 	root.AddCommand(newBenchCommand())

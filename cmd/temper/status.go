@@ -4,13 +4,10 @@ import (
 	"encoding/json"
 	"io"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
-	"temper.dev/temper/internal/enforce"
 	"temper.dev/temper/internal/host"
 	"temper.dev/temper/internal/status"
 )
@@ -33,16 +30,10 @@ It works without an agent too. Counters and histograms need root. Percentiles ar
   temper status --json | jq '.tiers[] | {tier, wait_p99_us}'`,
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r := host.Root(root)
-			var now unix.Timespec
-			if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+			s, err := status.Now(host.Root(root))
+			if err != nil {
 				return err
 			}
-			s := status.Gather(status.Sources{
-				Root:      r,
-				Maps:      func() (*enforce.Snapshot, error) { return enforce.ReadPinned(r.Pins()) },
-				Monotonic: time.Duration(now.Nano()),
-			})
 			if asJSON {
 				return writeJSON(cmd.OutOrStdout(), s)
 			}

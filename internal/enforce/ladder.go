@@ -16,6 +16,9 @@ const (
 	Observe Rung = "observe"  // stock scheduler, nothing is changed
 )
 
+// Rungs lists them from the top.
+var Rungs = []Rung{SCX, CPUIdle, Observe}
+
 // How failures of scx_temper are answered.
 const (
 	maxFailures   = 5               // so many ...

@@ -15,6 +15,7 @@ import (
 
 // fromMaps adds the scheduler's own figures.
 func (s *Status) fromMaps(m *enforce.Snapshot, monotonic time.Duration) {
+	s.maps = m
 	s.LimitsMode = m.Info.LimitsMode()
 	age := monotonic - time.Duration(m.Control.HeartbeatNs)
 	s.Loader = &Loader{

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"temper.dev/temper/internal/agent"
 	"temper.dev/temper/internal/enforce"
 	"temper.dev/temper/internal/host"
@@ -31,6 +33,8 @@ type Status struct {
 	Cgroups    []agent.Member `json:"cgroups"`
 	Problems   []string       `json:"problems"`
 	Exits      []agent.Exit   `json:"exits"` // the newest last
+
+	maps *enforce.Snapshot // nil: no counters
 }
 
 // Agent is whether somebody looks after the node.
@@ -104,6 +108,19 @@ type Sources struct {
 	Root      host.Root
 	Maps      func() (*enforce.Snapshot, error)
 	Monotonic time.Duration // CLOCK_MONOTONIC now
+}
+
+// Now looks at a node that runs.
+func Now(root host.Root) (*Status, error) {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		return nil, fmt.Errorf("CLOCK_MONOTONIC: %w", err)
+	}
+	return Gather(Sources{
+		Root:      root,
+		Maps:      func() (*enforce.Snapshot, error) { return enforce.ReadPinned(root.Pins()) },
+		Monotonic: time.Duration(now.Nano()),
+	}), nil
 }
 
 // Gather looks at the node. Missing pieces are told as problems, not as failures: status must

@@ -88,6 +88,7 @@ func TestGolden(t *testing.T) {
 			t.Fatal(err)
 		}
 		golden(t, c.name+".json", append(data, '\n'))
+		golden(t, c.name+".prom", scrape(t, s))
 	}
 }
 

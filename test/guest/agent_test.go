@@ -3,6 +3,8 @@
 package guest
 
 import (
+	"io"
+	"net/http"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -42,6 +44,33 @@ func TestAgentPutsCgroupsInTiers(t *testing.T) {
 	}
 	removeCgroup(t, "/later/deep")
 	eventually(t, "the entry of /later/deep is gone", func() bool { return look(t).Tiers[tier.Critical].Cgroups == 0 })
+}
+
+func TestMetricsAreServed(t *testing.T) {
+	makeCgroup(t, "/batch")
+	a := startAgent(t, batch, "--metrics", "127.0.0.1:9770")
+	a.await(enforce.SCX)
+	answer, err := http.Get("http://127.0.0.1:9770/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	served, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatalf("%v, %s", err, answer.Status)
+	}
+	for _, want := range []string{"temper_enforced 1", `temper_rung{rung="scx"} 1`, `temper_tier_cgroups{tier="background"} 1`} {
+		if !strings.Contains(string(served), "\n"+want+"\n") {
+			t.Errorf("%s is not there", want)
+		}
+	}
+	if _, used, _ := strings.Cut(string(served), `temper_tier_cpu_seconds_total{tier="standard"} `); used == "" || strings.HasPrefix(used, "0\n") {
+		t.Error("this test has used no CPU time")
+	}
+	code, printed, stderr := temperCommand(t, "metrics")
+	if lines := strings.Count(printed, "\n"); code != exit.OK || lines != strings.Count(string(served), "\n") {
+		t.Errorf("temper metrics: %d, %s; it prints %d lines, served were\n%s", code, stderr, lines, served)
+	}
 }
 
 func TestKilledLoaderIsReplacedWithoutAGap(t *testing.T) {

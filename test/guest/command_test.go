@@ -89,6 +89,10 @@ func TestBadConfigurations(t *testing.T) {
 			t.Errorf("%q: %d, %s", config, code, stderr)
 		}
 	}
+	code, _, stderr := temperCommand(t, "agent", "--config", writeFile(t, "tiers: {}\n"), "--metrics", "nowhere")
+	if code != exit.Usage || !strings.Contains(stderr, "--metrics") {
+		t.Errorf("an address that is none: %d, %s", code, stderr)
+	}
 	if s := kernel(t); s.State != "disabled" {
 		t.Errorf("the kernel says %+v", s)
 	}

@@ -81,15 +81,16 @@ type agent struct {
 	t      *testing.T
 	cmd    *exec.Cmd
 	config string
+	args   []string
 	log    string // file with what it and its scx_temper say
 	ended  chan error
 }
 
 // startAgent starts an agent that is stopped, and checked to leave the stock scheduler, at the test's end.
-func startAgent(t *testing.T, config string) *agent {
+func startAgent(t *testing.T, config string, args ...string) *agent {
 	t.Helper()
 	dir := t.TempDir()
-	a := &agent{t: t, config: filepath.Join(dir, "temper.yaml"), log: filepath.Join(dir, "log")}
+	a := &agent{t: t, config: filepath.Join(dir, "temper.yaml"), args: args, log: filepath.Join(dir, "log")}
 	if err := os.WriteFile(a.config, []byte(config), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +109,7 @@ func startAgent(t *testing.T, config string) *agent {
 
 func (a *agent) start() {
 	a.t.Helper()
-	a.cmd = exec.Command("temper", "agent", "--config", a.config)
+	a.cmd = exec.Command("temper", append([]string{"agent", "--config", a.config}, a.args...)...)
 	log, err := os.OpenFile(a.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		a.t.Fatal(err)

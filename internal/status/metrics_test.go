@@ -1,0 +1,79 @@
+package status
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	"github.com/prometheus/common/expfmt"
+
+	"temper.dev/temper/internal/tier"
+)
+
+// scrape is what Prometheus gets to read.
+func scrape(t *testing.T, s *Status) []byte {
+	t.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(Collector{Look: func() (*Status, error) { return s, nil }})
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	for _, family := range families {
+		if _, err := expfmt.MetricFamilyToText(&text, family); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return text.Bytes()
+}
+
+func withLimits(n int) *Status {
+	maps, _ := snapshot()
+	s := &Status{Loader: &Loader{}, Gap: &Gap{}, Tiers: make([]Tier, len(maps.Stats.Tier)), maps: maps}
+	for i := range s.Tiers {
+		s.Tiers[i].Tier = tier.Tier(i)
+	}
+	for i := range n {
+		s.Limits = append(s.Limits, Limit{Cgroup: fmt.Sprintf("/pods/%d", i)})
+	}
+	return s
+}
+
+func TestMetricsAreNamedAsPrometheusWants(t *testing.T) {
+	text := scrape(t, withLimits(1))
+	found, err := promlint.New(bytes.NewReader(text)).Lint()
+	if err != nil || len(found) > 0 {
+		t.Errorf("%v %+v", err, found)
+	}
+	for _, m := range Metrics() {
+		if !bytes.Contains(text, []byte("# TYPE "+m.Name+" "+m.Kind+"\n")) {
+			t.Errorf("%s, a %s, is documented and not served", m.Name, m.Kind)
+		}
+	}
+}
+
+func TestSeriesOfLimitsAreBounded(t *testing.T) {
+	text := scrape(t, withLimits(mostLimits+7))
+	if n := bytes.Count(text, []byte("\ntemper_limit_cpus{")); n != mostLimits || !bytes.Contains(text, []byte("\ntemper_limits_omitted 7\n")) {
+		t.Errorf("%d cgroups have series:\n%s", n, text)
+	}
+}
+
+func TestNamesThatAreNoTextStayApart(t *testing.T) {
+	s := withLimits(0)
+	s.Limits = []Limit{{Cgroup: "/a\xfe"}, {Cgroup: "/a\xff"}}
+	if text := scrape(t, s); bytes.Count(text, []byte("\ntemper_limit_cpus{")) != 2 {
+		t.Errorf("%s", text)
+	}
+}
+
+func TestAFailedLookIsAFailedScrape(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(Collector{Look: func() (*Status, error) { return nil, fmt.Errorf("no clock") }})
+	if _, err := registry.Gather(); err == nil {
+		t.Error("it went well")
+	}
+}
