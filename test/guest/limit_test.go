@@ -84,11 +84,13 @@ func TestTimedLimitIsKept(t *testing.T) {
 	attach(t)
 	for _, c := range []struct {
 		quota, period time.Duration
-		longest       float64 // ms, with some room for what a compiler changes; with a slow quota a turn takes long to come
+		// In ms, with some room for what a compiler changes. With a slow quota a turn takes long to come, and what
+		// eight programs owe from their start, where they often may not be held (up to 15 ms), is paid first.
+		longest float64
 	}{
 		{150 * time.Millisecond, 100 * time.Millisecond, 12},
 		{50 * time.Millisecond, 100 * time.Millisecond, 40},
-		{5 * time.Millisecond, 100 * time.Millisecond, 200},
+		{5 * time.Millisecond, 100 * time.Millisecond, 350},
 		{15 * time.Millisecond, 10 * time.Millisecond, 12},
 		{1500 * time.Millisecond, 1000 * time.Millisecond, 20}, // the kernel's longest period
 		{3 * time.Millisecond / 2, time.Millisecond, 12},       // and its shortest
@@ -117,9 +119,11 @@ func TestTimedLimitIsKept(t *testing.T) {
 			}
 			checkUse(t, list, quota, period, 10, most)
 			checkUse(t, list, quota, period, 1, bucket)
-			if l.LongestHoldMs > c.longest || l.Waiting == 0 || l.Holds == 0 || l.HeldSeconds == 0 {
+			if l.LongestHoldMs > c.longest || l.Holds == 0 || l.HeldSeconds == 0 {
 				t.Errorf("%+v", l)
 			}
+			// At one moment's look all may have been let go of: while this test runs they save up.
+			eventually(t, "somebody waits", func() bool { return limitOf(t, cg).Waiting > 0 })
 			for _, s := range group {
 				s.end()
 			}
