@@ -85,16 +85,6 @@ func (a *victim) said() string {
 	return end + "; " + string(text[max(0, len(text)-2000):])
 }
 
-// look is what temper status would say.
-func look() *status.Status {
-	var now unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now)
-	return status.Gather(status.Sources{
-		Root: root, Monotonic: time.Duration(now.Nano()),
-		Maps: func() (*enforce.Snapshot, error) { return enforce.ReadPinned(root.Pins()) },
-	})
-}
-
 // await waits for a state of the node, which tells nobody when it changes.
 func await(what string, within time.Duration, reached func() bool) error {
 	for deadline := time.Now().Add(within); !reached(); time.Sleep(5 * time.Millisecond) {
@@ -107,8 +97,8 @@ func await(what string, within time.Duration, reached func() bool) error {
 
 func awaitEnforced(within time.Duration) error {
 	return await("the scheduler is attached and its agent says so", within, func() bool {
-		s := look()
-		return s.Enforced && s.Agent.Running && s.Rung == enforce.SCX
+		s, err := status.Now(root)
+		return err == nil && s.Enforced && s.Agent.Running && s.Rung == enforce.SCX
 	})
 }
 
