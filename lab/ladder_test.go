@@ -263,6 +263,7 @@ func TestCheckLimits(t *testing.T) {
 		"no limit":                     func(p *plan.Limits) { p.Limit = 0 },
 		"load beyond the limit":        func(p *plan.Limits) { p.Load = 1.1 },
 		"windows of ten periods":       func(p *plan.Limits) { p.Seconds = 1 },
+		"parts of sysbench's seconds":  func(p *plan.Limits) { p.Service, p.Seconds = plan.MariaDB, 1.5 },
 		"no warm-up":                   func(p *plan.Limits) { p.WarmUp = 0 },
 		"more CPUs than machines have": func(p *plan.Limits) { p.CPUs, p.Limit = 99, 1 },
 	} {

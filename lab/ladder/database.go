@@ -15,7 +15,7 @@ var databaseUser = &syscall.Credential{Uid: plan.ServiceUser, Gid: plan.ServiceU
 
 // startDatabase starts a server in the critical cgroup, on the application CPUs.
 func (l *ladder) startDatabase(ctx context.Context, program string, args ...any) error {
-	server, err := l.command(ctx, "taskset", append([]any{"-c", fmt.Sprintf("0-%d", l.CPUs-1), program}, args...)...)
+	server, err := l.serviceCommand(ctx, program, args...)
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ func (s goService) ask(ctx context.Context, l *ladder, a asked) (answers, error)
 // startSpeaker starts a service in the critical cgroup, on the application CPUs, and waits until it says by a byte that it
 // listens.
 func (l *ladder) startSpeaker(ctx context.Context, program string, args ...any) error {
-	server, err := l.command(ctx, "taskset", append([]any{"-c", fmt.Sprintf("0-%d", l.CPUs-1), program}, args...)...)
+	server, err := l.serviceCommand(ctx, program, args...)
 	if err != nil {
 		return err
 	}

@@ -150,6 +150,11 @@ func (l *ladder) command(ctx context.Context, program string, args ...any) (*exe
 	return cmd, nil
 }
 
+// serviceCommand is a program bound to the application CPUs.
+func (l *ladder) serviceCommand(ctx context.Context, program string, args ...any) (*exec.Cmd, error) {
+	return l.command(ctx, "taskset", append([]any{"-c", fmt.Sprintf("0-%d", l.CPUs-1), program}, args...)...)
+}
+
 // startIn starts a program in one of the ladder's cgroups.
 func (l *ladder) startIn(cgroup string, cmd *exec.Cmd) error {
 	dir, err := os.Open(l.cgroup(cgroup))

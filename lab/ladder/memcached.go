@@ -2,7 +2,6 @@ package ladder
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 
 	"temper.dev/temper/lab/plan"
@@ -23,8 +22,7 @@ func (memcached) calibrate(ctx context.Context, l *ladder) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	server, err := l.command(ctx, "taskset", "-c", fmt.Sprintf("0-%d", l.CPUs-1),
-		program, "-u", "root", "-t", l.CPUs, "-m", 64, "-l", "127.0.0.1", "-p", port)
+	server, err := l.serviceCommand(ctx, program, "-u", "root", "-t", l.CPUs, "-m", 64, "-l", "127.0.0.1", "-p", port)
 	if err != nil {
 		return 0, err
 	}
