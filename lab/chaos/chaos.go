@@ -24,6 +24,7 @@ const (
 	mostStall    = 20 * time.Second // of a task that wants to go on, in whatever tier
 	mostDying    = 5 * time.Second  // of a task that has been killed
 	mostReturn   = 5 * time.Second  // of a task after all that was ahead of it has gone
+	mostOrphaned = 10 * time.Second // of the scheduler without a loader, before it leaves by itself: the agent's default
 	mostReattach = 60 * time.Second // after CPUs came or went: the scheduler is verified and loaded anew
 	mostOverrun  = 10000.0          // us that background runs while others wait
 )
@@ -85,7 +86,7 @@ func Run(c Config) Report {
 			Seed:       c.Seed,
 			Operations: map[string]int{}, Refused: map[string]int{}, StalledMS: map[string]float64{}, Violations: []string{},
 		},
-		agent: victim{mixed: tier.Standard}, frozen: map[string]bool{},
+		agent: victim{mixed: tier.Standard, heartbeat: c.bound(mostOrphaned)}, frozen: map[string]bool{},
 		limited: map[string]int{"kill the loader": 3, "kill the agent": 2, "unplug a CPU": 0},
 	}
 	// It costs the scheduler's verification twice. Fast machines are spared: there the kernel itself may hang (docs/decisions/0011).

@@ -27,9 +27,10 @@ const agentFiles = "/run/chaos"
 
 // victim is the temper agent under attack, and what the test has changed of its configuration.
 type victim struct {
-	cmd   *exec.Cmd
-	ended chan error
-	mixed tier.Tier // of /mixed
+	cmd       *exec.Cmd
+	ended     chan error
+	mixed     tier.Tier     // of /mixed
+	heartbeat time.Duration // the scheduler leaves if its loader gives no sign of life for so long
 }
 
 func (a *victim) configFile() string { return filepath.Join(agentFiles, "temper.yaml") }
@@ -37,7 +38,7 @@ func (a *victim) configFile() string { return filepath.Join(agentFiles, "temper.
 func (a *victim) writeConfig() error {
 	tiers := map[tier.Tier][]string{tier.Critical: {"/critical"}, tier.Background: {"/background"}}
 	tiers[a.mixed] = append(tiers[a.mixed], "/mixed")
-	text := "tiers:\n"
+	text := fmt.Sprintf("heartbeatTimeout: %v\ntiers:\n", a.heartbeat)
 	for _, t := range tier.All {
 		text += fmt.Sprintf("  %v: { cgroups: [%s] }\n", t, strings.Join(tiers[t], ", "))
 	}
@@ -95,10 +96,11 @@ func await(what string, within time.Duration, reached func() bool) error {
 	return nil
 }
 
+// awaitEnforced waits for a scheduler that has a loader: one whose loader was killed is in force, but may be about to leave.
 func awaitEnforced(within time.Duration) error {
-	return await("the scheduler is attached and its agent says so", within, func() bool {
+	return await("the scheduler is attached, its agent says so, and its loader lives", within, func() bool {
 		s, err := status.Now(root)
-		return err == nil && s.Enforced && s.Agent.Running && s.Rung == enforce.SCX
+		return err == nil && s.Enforced && s.Agent.Running && s.Rung == enforce.SCX && s.Loader != nil && s.Loader.HeartbeatAgeS < 1
 	})
 }
 
