@@ -15,7 +15,7 @@ include packaging/install.mk
 include docs/docs.mk
 include pathfence/pathfence.mk
 
-.PHONY: demo jvm-service records chaos soak kernels peers topologies test-chaos help deps lab-deps build temper sched guest test test-unit test-guest test-timed test-lab lint clean
+.PHONY: generate kubectl-temper demo jvm-service records chaos soak kernels peers topologies test-chaos help deps lab-deps build temper sched guest test test-unit test-guest test-timed test-lab lint clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,10 +25,13 @@ deps: lab-deps pathfence-deps ## install what the build, the tests and the lab n
 lab-deps:
 	@scripts/deps.sh
 
-build: temper sched guest ## bin/temper, bin/scx_temper, and the lab's guest in build/
+build: temper kubectl-temper sched guest ## bin/temper, bin/kubectl-temper, bin/scx_temper, and the lab's guest in build/
 
 temper: | bin
 	CGO_ENABLED=0 $(GO) build $(GOFLAGS_STATIC) -o bin/temper ./cmd/temper
+
+kubectl-temper: | bin
+	CGO_ENABLED=0 $(GO) build $(GOFLAGS_STATIC) -o bin/kubectl-temper ./cmd/kubectl-temper
 
 sched: | bin build/guest
 	$(MAKE) -C sched
@@ -125,8 +128,14 @@ kernels: build ## find out on which of the archive's kernels the scheduler works
 	bin/temper lab survey --kernels 6.12 --suite build/guest.test --json records/kernels.json
 	bin/temper lab survey --suite build/guest.test --json records/kernels.json
 
-lint: ## formatting and vet
-	@unformatted=$$(gofmt -l cmd internal lab pathfence test); \
+generate: ## the source that follows from the API's types: deep copies and CustomResourceDefinitions
+	$(GO) tool -modfile=tools/go.mod controller-gen object crd paths=./api/... output:crd:dir=packaging/kubernetes/crds
+
+GENERATED := api/*/zz_generated.deepcopy.go packaging/kubernetes/crds/*.yaml
+lint: ## formatting, vet, and whether the generated source is up to date
+	@before=$$(cat $(GENERATED) | sha256sum); $(MAKE) --no-print-directory generate; \
+	if [ "$$before" != "$$(cat $(GENERATED) | sha256sum)" ]; then echo "'make generate' has changed $(GENERATED): commit that"; exit 1; fi
+	@unformatted=$$(gofmt -l api cmd internal lab packaging pathfence test); \
 	if [ -n "$$unformatted" ]; then echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
 

@@ -1,4 +1,4 @@
 .PHONY: docs
 
 docs: ## write the generated documents: docs/reference, docs/figures.md, docs/img, the README's figures
-	$(or $(GO),go) test ./cmd/temper -run TestGeneratedDocsAreUpToDate -count=1 -args -write-docs
+	$(or $(GO),go) test ./cmd/... -run TestGeneratedDocsAreUpToDate -count=1 -args -write-docs

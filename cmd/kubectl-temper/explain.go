@@ -1,0 +1,97 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/explain"
+	"temper.dev/temper/packaging/kubernetes"
+)
+
+const stdin = "-"
+
+func newExplainCommand() *cobra.Command {
+	var files []string
+	var nodeLabels string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "explain -f FILE...",
+		Short: "Say which tier pods will be in, and which rule of which policy says so",
+		Long: `Say of each pod, and of each workload that makes pods, which tier it will be in, and which rule of which
+TierPolicy says so. It reads manifests, and asks no cluster: run it before a policy or a service is applied.
+
+Files may hold pods, Deployments, StatefulSets, DaemonSets, ReplicaSets, Jobs and CronJobs; TierPolicies; and
+PriorityClasses, whose values rules may ask for. What else they hold is counted and left alone. Where they
+hold no TierPolicy, Temper's default policy and its PriorityClasses stand in.
+
+A pod's label temper.dev/tier lowers its tier; one that would raise it is refused, which is shown below
+the table. What an admission webhook would change is not known here.`,
+		Example: `  kubectl temper explain -f deployment.yaml
+  kubectl temper explain -f services/ -f policy.yaml --node-labels pool=latency
+  kubectl get pods -A -o yaml | kubectl temper explain -f - --json | jq '.[] | {name, tier, rule}'`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if err := cobra.NoArgs(cmd, args); err != nil {
+				return exit.New(exit.Usage, "name files with -f", "%w", err)
+			}
+			if len(files) == 0 {
+				return exit.New(exit.Usage, "name them with -f; -f - is standard input", "there are no files to explain")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			node, err := labels.ConvertSelectorToLabelsMap(nodeLabels)
+			if err != nil {
+				return exit.New(exit.Usage, "write them as pool=latency,zone=a", "--node-labels: %w", err)
+			}
+			manifests, err := read(cmd.InOrStdin(), files)
+			if err != nil {
+				return exit.New(exit.Usage, "", "%w", err)
+			}
+			answers := manifests.Answers(node)
+			if manifests.Others > 0 {
+				fmt.Fprintf(cmd.ErrOrStderr(), "kubectl temper: %d objects that make no pods were left alone\n", manifests.Others)
+			}
+			if asJSON {
+				encoder := json.NewEncoder(cmd.OutOrStdout())
+				encoder.SetIndent("", "  ")
+				return encoder.Encode(answers)
+			}
+			explain.Write(cmd.OutOrStdout(), answers)
+			return nil
+		},
+	}
+	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "manifest, or folder of manifests (.yaml, .yml, .json); - is standard input; can be given again")
+	cmd.Flags().StringVar(&nodeLabels, "node-labels", "", "labels of the node that the pods will run on")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func read(in io.Reader, files []string) (*explain.Manifests, error) {
+	m := &explain.Manifests{}
+	for _, name := range files {
+		if name == stdin {
+			if err := m.Read("standard input", in); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if err := m.ReadPath(name); err != nil {
+			return nil, err
+		}
+	}
+	if len(m.Policies) > 0 {
+		return m, nil
+	}
+	for _, text := range [][]byte{kubernetes.DefaultPolicy, kubernetes.PriorityClasses} {
+		if err := m.Read("Temper's defaults", bytes.NewReader(text)); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
