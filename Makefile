@@ -133,7 +133,7 @@ generate: ## the source that follows from the API's types: deep copies and Custo
 
 GENERATED := api/*/zz_generated.deepcopy.go packaging/kubernetes/crds/*.yaml
 lint: ## formatting, vet, and whether the generated source is up to date
-	@before=$$(cat $(GENERATED) | sha256sum); $(MAKE) --no-print-directory generate; \
+	@before=$$(cat $(GENERATED) | sha256sum); $(MAKE) --no-print-directory generate || exit 1; \
 	if [ "$$before" != "$$(cat $(GENERATED) | sha256sum)" ]; then echo "'make generate' has changed $(GENERATED): commit that"; exit 1; fi
 	@unformatted=$$(gofmt -l api cmd internal lab packaging pathfence test); \
 	if [ -n "$$unformatted" ]; then echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi

@@ -38,6 +38,7 @@ type TierPolicyList struct {
 // TierPolicySpec is what a TierPolicy asks for.
 type TierPolicySpec struct {
 	// The nodes that the policy is for. Omitted: all.
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, e.operator in ['In','NotIn','Exists','DoesNotExist'] && (e.operator in ['In','NotIn']) == (has(e.values) && e.values.size() > 0))",message="In and NotIn have values, Exists and DoesNotExist have none, and there is no other operator"
 	// +optional
 	NodeSelector *metav1.LabelSelector `json:"nodeSelector,omitempty"`
 
@@ -47,21 +48,22 @@ type TierPolicySpec struct {
 	// +optional
 	Precedence int32 `json:"precedence,omitempty"`
 
-	// What gives pods their tiers. The first rule that fits a pod decides.
+	// What gives pods their tiers. The first rule that fits a pod decides. Where none fits, pods of Kubernetes' own
+	// classes are system (system-node-critical) and critical (system-cluster-critical).
 	// +kubebuilder:validation:MaxItems=64
-	// +listType=map
-	// +listMapKey=name
+	// +kubebuilder:validation:XValidation:rule="self.all(r, self.exists_one(s, s.name == r.name))",message="there are two rules of one name"
+	// +listType=atomic
 	// +optional
 	Rules []TierRule `json:"rules,omitempty"`
 
-	// The tiers of pods that no rule fits, by their QoS class.
+	// The tiers of other pods that no rule fits, by their QoS class.
 	// +kubebuilder:default={}
 	// +optional
 	QoS QoSTiers `json:"qos,omitempty"`
 
 	// Per cent of the CPU requests of a node's critical pods up to which critical work comes strictly before standard;
-	// beyond, the two share by weight. 0: critical comes first however much it uses.
-	// +kubebuilder:validation:Minimum=0
+	// beyond, the two share by weight. A pod that requests no CPU adds nothing.
+	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	// +kubebuilder:default=100
 	// +optional

@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
@@ -26,15 +29,19 @@ func newExplainCommand() *cobra.Command {
 		Long: `Say of each pod, and of each workload that makes pods, which tier it will be in, and which rule of which
 TierPolicy says so. It reads manifests, and asks no cluster: run it before a policy or a service is applied.
 
-Files may hold pods, Deployments, StatefulSets, DaemonSets, ReplicaSets, Jobs and CronJobs; TierPolicies; and
-PriorityClasses, whose values rules may ask for. What else they hold is counted and left alone. Where they
-hold no TierPolicy, Temper's default policy and its PriorityClasses stand in.
+Files may hold pods, Deployments, StatefulSets, DaemonSets, ReplicaSets, Jobs and CronJobs; TierPolicies;
+PriorityClasses, whose values rules may ask for; and Nodes, whose labels tell which policy is for a pod that is
+bound to one. Whatever else they hold is left alone, and named on standard error. A later policy or class of the
+same name takes the earlier one's place. Temper's own default policy and PriorityClasses stand in for those that
+no file has.
 
 A pod's label temper.dev/tier lowers its tier; one that would raise it is refused, which is shown below
-the table. What an admission webhook would change is not known here.`,
+the table, as is what cannot be known from the files. What admission may change beyond what they say is not: a
+webhook, a LimitRange or a default PriorityClass that no file has.`,
 		Example: `  kubectl temper explain -f deployment.yaml
   kubectl temper explain -f services/ -f policy.yaml --node-labels pool=latency
-  kubectl get pods -A -o yaml | kubectl temper explain -f - --json | jq '.[] | {name, tier, rule}'`,
+  kubectl get pods,nodes,priorityclasses,limitranges -A -o yaml | kubectl temper explain -f - -f policy.yaml
+  kubectl temper explain -f services/ --json | jq '.[] | {name, tier, rule}'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if err := cobra.NoArgs(cmd, args); err != nil {
 				return exit.New(exit.Usage, "name files with -f", "%w", err)
@@ -53,9 +60,15 @@ the table. What an admission webhook would change is not known here.`,
 			if err != nil {
 				return exit.New(exit.Usage, "", "%w", err)
 			}
-			answers := manifests.Answers(node)
-			if manifests.Others > 0 {
-				fmt.Fprintf(cmd.ErrOrStderr(), "kubectl temper: %d objects that make no pods were left alone\n", manifests.Others)
+			for _, kind := range slices.Sorted(maps.Keys(manifests.Others())) {
+				fmt.Fprintf(cmd.ErrOrStderr(), "kubectl temper: left alone: %d of %s\n", manifests.Others()[kind], kind)
+			}
+			if err := addDefaults(manifests, cmd.ErrOrStderr()); err != nil {
+				return err
+			}
+			answers, err := manifests.Answers(node)
+			if err != nil {
+				return exit.New(exit.Usage, "", "%w", err)
 			}
 			if asJSON {
 				encoder := json.NewEncoder(cmd.OutOrStdout())
@@ -85,13 +98,19 @@ func read(in io.Reader, files []string) (*explain.Manifests, error) {
 			return nil, err
 		}
 	}
-	if len(m.Policies) > 0 {
-		return m, nil
-	}
+	return m, nil
+}
+
+// addDefaults adds what a cluster with Temper has, and the files have not.
+func addDefaults(m *explain.Manifests, log io.Writer) error {
+	d := &explain.Manifests{}
 	for _, text := range [][]byte{kubernetes.DefaultPolicy, kubernetes.PriorityClasses} {
-		if err := m.Read("Temper's defaults", bytes.NewReader(text)); err != nil {
-			return nil, err
+		if err := d.Read("Temper's defaults", bytes.NewReader(text)); err != nil {
+			return err
 		}
 	}
-	return m, nil
+	if stand := m.AddMissing(d); len(stand) > 0 {
+		fmt.Fprintf(log, "kubectl temper: Temper's own stand in for what no file has: %s\n", strings.Join(stand, ", "))
+	}
+	return nil
 }

@@ -1,11 +1,12 @@
 package explain
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"temper.dev/temper/internal/policy"
@@ -16,73 +17,40 @@ type Answer struct {
 	Name string `json:"name"`
 	policy.Verdict
 	// What is not known from the manifests alone, and might change the answer.
-	Unknown string `json:"unknown,omitempty"`
+	Unknown []string `json:"unknown,omitempty"`
 }
 
-// Kubernetes makes these classes itself.
-var builtIn = map[string]int32{"system-node-critical": 2000001000, "system-cluster-critical": 2000000000}
-
-// Answers is of each pod in the manifests what becomes of it on a node with these labels.
-func (m *Manifests) Answers(node labels.Set) []Answer {
-	answers := []Answer{}
-	applies := policy.Select(m.Policies, node)
-	for _, p := range m.Pods {
-		defaultRequests(p.pod)
-		unknown := m.resolvePriority(p)
-		a := Answer{Name: p.Name, Verdict: applies.Tier(p.pod)}
-		if a.Unresolved {
-			a.Unknown = unknown
+// Answers is of each pod in the manifests what becomes of it: on the node that it is bound to, where the manifests have
+// that, else on one with these labels.
+func (m *Manifests) Answers(node labels.Set) ([]Answer, error) {
+	var policies []*policy.Policy
+	for _, from := range m.policies {
+		p, err := policy.Compile(from)
+		if err != nil {
+			return nil, err
 		}
-		answers = append(answers, a)
+		policies = append(policies, p)
 	}
-	return answers
-}
-
-// defaultRequests does what the API server does to pods as they are made: who has a limit and no request asks for the
-// limit. The QoS class follows from it.
-func defaultRequests(pod *corev1.Pod) {
-	fill := func(r *corev1.ResourceRequirements) {
-		for name, limit := range r.Limits {
-			if _, asked := r.Requests[name]; !asked {
-				if r.Requests == nil {
-					r.Requests = corev1.ResourceList{}
-				}
-				r.Requests[name] = limit
-			}
+	var answers []Answer
+	for _, p := range m.pods {
+		unknown := m.admit(p.Pod)
+		on, known := m.nodes[p.Spec.NodeName]
+		if !known {
+			on = node
 		}
-	}
-	for _, containers := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
-		for i := range containers {
-			fill(&containers[i].Resources)
+		if p.Spec.NodeName != "" && !known && len(node) == 0 {
+			unknown = append(unknown, fmt.Sprintf("the labels of node %s, which no file has", p.Spec.NodeName))
 		}
-	}
-	if pod.Spec.Resources != nil {
-		fill(pod.Spec.Resources)
-	}
-}
-
-// resolvePriority does what the API server's admission does: it gives a pod the value of its class. It returns what
-// cannot be known.
-func (m *Manifests) resolvePriority(p Pod) (unknown string) {
-	if p.pod.Spec.Priority != nil {
-		return ""
-	}
-	name := p.pod.Spec.PriorityClassName
-	if value, ok := builtIn[name]; ok {
-		p.pod.Spec.Priority = &value
-		return ""
-	}
-	for _, class := range m.Classes {
-		if class.Name == name || name == "" && class.GlobalDefault {
-			p.pod.Spec.PriorityClassName, p.pod.Spec.Priority = class.Name, &class.Value
-			return ""
+		verdict := policy.Select(policies, on).Tier(p.Pod)
+		if verdict.Unresolved {
+			unknown = append(unknown, fmt.Sprintf("the value of PriorityClass %s, which no file has", p.Spec.PriorityClassName))
 		}
+		answers = append(answers, Answer{p.name, verdict, unknown})
 	}
-	if name != "" {
-		return fmt.Sprintf("the value of PriorityClass %s, which no file has: rules by priority are passed over", name)
+	if len(answers) == 0 {
+		return nil, errors.New("there is nothing in the files that makes pods")
 	}
-	p.pod.Spec.Priority = new(int32)
-	return ""
+	return answers, nil
 }
 
 // Write writes answers as a table, and below it what was refused and what is not known.
@@ -97,8 +65,8 @@ func Write(w io.Writer, answers []Answer) {
 		if a.Refused != "" {
 			fmt.Fprintf(w, "%s: %s\n", a.Name, a.Refused)
 		}
-		if a.Unknown != "" {
-			fmt.Fprintf(w, "%s: not known: %s\n", a.Name, a.Unknown)
+		if len(a.Unknown) > 0 {
+			fmt.Fprintf(w, "%s: not known: %s\n", a.Name, strings.Join(a.Unknown, "; "))
 		}
 	}
 }

@@ -99,19 +99,26 @@ func TestCompileAgreesWithTheAPI(t *testing.T) {
 		{"all", `{nodeSelector: {matchExpressions: [{key: pool, operator: In, values: [a, b]}]}, precedence: -3,
 			rules: [{name: a, priorityClassNames: [gold, silver], tier: critical}, {name: b, priority: {min: 1, max: 1}, tier: system}],
 			qos: {guaranteed: critical, burstable: background, bestEffort: standard},
-			reservationPercent: 0, loans: never, smt: exclusive, limits: gap}`, ""},
+			reservationPercent: 1, loans: never, smt: exclusive, limits: gap}`, ""},
 		{"an open range", "{rules: [{name: a, priority: {max: -1}, tier: background}]}", ""},
 		{"an unknown tier", "{rules: [{name: a, priority: {max: -1}, tier: urgent}]}", "urgent"},
 		{"no tier", "{rules: [{name: a, priority: {max: -1}}]}", "tier"},
 		{"no name", "{rules: [{priority: {max: -1}, tier: standard}]}", "name"},
 		{"a name that is no label", "{rules: [{name: A b, priority: {max: -1}, tier: standard}]}", "name"},
-		{"two rules of one name", "{rules: [{name: a, priority: {max: -1}, tier: standard}, {name: a, priority: {max: -1}, tier: standard}]}", "rules[1]"},
+		{"two rules of one name", "{rules: [{name: a, priority: {max: -1}, tier: standard}, {name: a, priority: {max: -1}, tier: standard}]}", "two rules"},
 		{"a rule that asks for nothing", "{rules: [{name: a, tier: standard}]}", "priorityClassNames, or priority"},
 		{"no class", "{rules: [{name: a, priorityClassNames: [], tier: standard}]}", "priorityClassNames"},
+		{"a class without a name", "{rules: [{name: a, priorityClassNames: [''], tier: standard}]}", "priorityClassNames"},
+		{"a class twice", "{rules: [{name: a, priorityClassNames: [gold, gold], tier: standard}]}", "priorityClassNames"},
+		{"no class beside a range", "{rules: [{name: a, priorityClassNames: [], priority: {min: 1}, tier: standard}]}", "priorityClassNames"},
+		{"65 rules", "{rules: [" + strings.Repeat("{name: a, priorityClassNames: [gold], tier: standard},", 65) + "]}", "rules"},
+		{"a selector with an unknown operator", "{nodeSelector: {matchExpressions: [{key: pool, operator: Gt, values: ['1']}]}}", "nodeSelector"},
+		{"a selector without values", "{nodeSelector: {matchExpressions: [{key: pool, operator: In}]}}", "nodeSelector"},
+		{"a selector with values that it has no use for", "{nodeSelector: {matchExpressions: [{key: pool, operator: Exists, values: [a]}]}}", "nodeSelector"},
 		{"an empty range", "{rules: [{name: a, priority: {}, tier: standard}]}", "a range has min, or max"},
 		{"a range the wrong way round", "{rules: [{name: a, priority: {min: 2, max: 1}, tier: standard}]}", "min is above max"},
 		{"an unknown tier of a QoS class", "{qos: {burstable: low}}", "burstable"},
-		{"a reservation below nothing", "{reservationPercent: -1}", "reservationPercent"},
+		{"a reservation of nothing", "{reservationPercent: 0}", "reservationPercent"},
 		{"a reservation beyond all measure", "{reservationPercent: 1001}", "reservationPercent"},
 		{"unknown loans", "{loans: always}", "loans"},
 		{"unknown use of SMT", "{smt: half}", "smt"},
@@ -128,10 +135,13 @@ func TestCompileAgreesWithTheAPI(t *testing.T) {
 			}
 		}
 	}
-	// What only one of them can see.
-	_, p := parse(t, header+"{nodeSelector: {matchExpressions: [{key: pool, operator: Like}]}}")
+	// The API server does not ask of a custom resource whether a label can be one.
+	object, p := parse(t, header+"{nodeSelector: {matchLabels: {pool: a b}}}")
+	if err := api.create(object); err != nil {
+		t.Errorf("a value that no label has: %v", err)
+	}
 	if _, err := Compile(p); err == nil || !strings.Contains(err.Error(), "nodeSelector") {
-		t.Errorf("a selector with an unknown operator: %v", err)
+		t.Errorf("a value that no label has: %v", err)
 	}
 }
 

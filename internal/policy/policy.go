@@ -3,6 +3,7 @@ package policy
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,7 +19,26 @@ import (
 	"temper.dev/temper/internal/tier"
 )
 
-const maxReservation = 1000 // per cent of critical pods' CPU requests
+const (
+	maxReservation = 1000 // per cent of critical pods' CPU requests
+	maxRules       = 64   // of a policy, and classes of a rule
+)
+
+// builtIn are the classes that Kubernetes makes itself. Their pods keep nodes and cluster going: a policy that does not
+// name them must not put them where its QoS classes would, a kube-proxy without requests in background.
+var builtIn = map[string]struct {
+	value int32
+	tier  tier.Tier
+}{
+	"system-node-critical":    {2000001000, tier.System},
+	"system-cluster-critical": {2000000000, tier.Critical},
+}
+
+// BuiltInPriority is the value of a class that Kubernetes makes itself.
+func BuiltInPriority(class string) (value int32, ok bool) {
+	c, ok := builtIn[class]
+	return c.value, ok
+}
 
 // Policy is a TierPolicy that was found valid.
 type Policy struct {
@@ -60,22 +80,19 @@ func Compile(from *v1alpha1.TierPolicy) (*Policy, error) {
 			return fail("nodeSelector: %w", err)
 		}
 	}
+	if n := len(from.Spec.Rules); n > maxRules {
+		return fail("rules: %d are more than %d", n, maxRules)
+	}
 	for i, r := range from.Spec.Rules {
 		t, err := tier.Parse(string(r.Tier))
 		if err != nil {
 			return fail("rules[%d].tier: %w", i, err)
 		}
-		switch v := r.Priority; {
-		case len(validation.IsDNS1123Label(r.Name)) > 0:
-			return fail("rules[%d].name: %q: %s", i, r.Name, validation.IsDNS1123Label(r.Name)[0])
-		case slices.ContainsFunc(p.rules, func(before rule) bool { return before.name == r.Name }):
-			return fail("rules[%d]: there are two rules %q", i, r.Name)
-		case len(r.PriorityClassNames) == 0 && v == nil:
-			return fail("rules[%d]: a rule has priorityClassNames, or priority, or both", i)
-		case v != nil && v.Min == nil && v.Max == nil:
-			return fail("rules[%d].priority: a range has min, or max, or both", i)
-		case v != nil && v.Min != nil && v.Max != nil && *v.Min > *v.Max:
-			return fail("rules[%d].priority: min is above max", i)
+		if err := checkRule(r); err != nil {
+			return fail("rules[%d]%w", i, err)
+		}
+		if slices.ContainsFunc(p.rules, func(before rule) bool { return before.name == r.Name }) {
+			return fail("rules: there are two rules %q", r.Name)
 		}
 		p.rules = append(p.rules, rule{r.Name, r.PriorityClassNames, r.Priority, t})
 	}
@@ -87,6 +104,33 @@ func Compile(from *v1alpha1.TierPolicy) (*Policy, error) {
 		return fail("%w", err)
 	}
 	return p, nil
+}
+
+// checkRule checks what pods a rule fits; errors begin with the field.
+func checkRule(r v1alpha1.TierRule) error {
+	if faults := validation.IsDNS1123Label(r.Name); len(faults) > 0 {
+		return fmt.Errorf(".name: %q: %s", r.Name, faults[0])
+	}
+	names, v := r.PriorityClassNames, r.Priority
+	if names == nil && v == nil {
+		return errors.New(": a rule has priorityClassNames, or priority, or both")
+	}
+	if names != nil && (len(names) == 0 || len(names) > maxRules) {
+		return fmt.Errorf(".priorityClassNames: there are %d, not 1 to %d", len(names), maxRules)
+	}
+	for i, name := range names {
+		if name == "" || slices.Contains(names[:i], name) {
+			return fmt.Errorf(".priorityClassNames: %q is empty, or there twice", name)
+		}
+	}
+	switch {
+	case v == nil:
+	case v.Min == nil && v.Max == nil:
+		return errors.New(".priority: a range has min, or max, or both")
+	case v.Min != nil && v.Max != nil && *v.Min > *v.Max:
+		return errors.New(".priority: min is above max")
+	}
+	return nil
 }
 
 // checkNode checks what a policy says of nodes.
@@ -103,8 +147,8 @@ func checkNode(spec v1alpha1.TierPolicySpec) error {
 			return fmt.Errorf("%s: %q is none of %s", mode.field, mode.value, strings.Join(mode.of, ", "))
 		}
 	}
-	if r := spec.ReservationPercent; r != nil && (*r < 0 || *r > maxReservation) {
-		return fmt.Errorf("reservationPercent: %d is not from 0 to %d", *r, maxReservation)
+	if r := spec.ReservationPercent; r != nil && (*r < 1 || *r > maxReservation) {
+		return fmt.Errorf("reservationPercent: %d is not from 1 to %d", *r, maxReservation)
 	}
 	return nil
 }
@@ -146,9 +190,19 @@ func Select(policies []*Policy, node labels.Set) *Policy {
 		return nil
 	}
 	return slices.MinFunc(fits, func(a, b *Policy) int {
-		return cmp.Or(cmp.Compare(b.from.Spec.Precedence, a.from.Spec.Precedence),
-			a.from.CreationTimestamp.Time.Compare(b.from.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(b.from.Spec.Precedence, a.from.Spec.Precedence), byAge(a.from, b.from), cmp.Compare(a.Name, b.Name))
 	})
+}
+
+// byAge puts the oldest first. One without a time is yet to be made.
+func byAge(a, b *v1alpha1.TierPolicy) int {
+	switch x, y := a.CreationTimestamp, b.CreationTimestamp; {
+	case x.IsZero() == y.IsZero():
+		return x.Compare(y.Time)
+	case x.IsZero():
+		return 1
+	}
+	return -1
 }
 
 // Tier is a pod's tier. Without a policy (nil) all pods are standard.
@@ -188,6 +242,10 @@ func (p *Policy) given(pod *corev1.Pod) Verdict {
 			continue
 		}
 		v.Tier, v.Rule = r.tier, r.name
+		return v
+	}
+	if c, ok := builtIn[pod.Spec.PriorityClassName]; ok {
+		v.Tier, v.Reason = c.tier, "PriorityClass "+pod.Spec.PriorityClassName
 		return v
 	}
 	class := qos.GetPodQOS(pod)

@@ -62,6 +62,8 @@ func TestTier(t *testing.T) {
 		{"the same label", p, podOf("gold", new(int32(0)), "critical"), tier.Critical, "named", false, false},
 		{"a higher label", p, podOf("gold", new(int32(0)), "system"), tier.Critical, "named", true, false},
 		{"an unknown label", p, podOf("gold", new(int32(0)), "Background"), tier.Critical, "named", true, false},
+		{"what nodes need", p, podOf("system-node-critical", new(int32(2000001000)), ""), tier.System, "", false, false},
+		{"what clusters need", p, podOf("system-cluster-critical", new(int32(2000000000)), ""), tier.Critical, "", false, false},
 		{"no policy", nil, podOf("gold", new(int32(0)), ""), tier.Standard, "", false, false},
 		{"no policy, and a label", nil, podOf("gold", new(int32(0)), "background"), tier.Background, "", false, false},
 	} {
@@ -83,6 +85,7 @@ func TestSelect(t *testing.T) {
 		return compile(t, p)
 	}
 	all := make("all", 0, time.Hour, "")
+	unborn := compile(t, v1alpha1.TierPolicy{ObjectMeta: metav1.ObjectMeta{Name: "aaa"}})
 	for _, c := range []struct {
 		what string
 		list []*Policy
@@ -91,6 +94,7 @@ func TestSelect(t *testing.T) {
 		{"the one that is for the node", []*Policy{make("other", 9, 0, "b"), all}, "all"},
 		{"the greatest precedence", []*Policy{all, make("high", 1, 0, "a"), make("low", -1, 2*time.Hour, "")}, "high"},
 		{"the oldest of equals", []*Policy{all, make("older", 0, 2*time.Hour, "a"), make("newer", 0, 0, "")}, "older"},
+		{"the one that is there already", []*Policy{all, unborn}, "all"},
 		{"the first name of equals", []*Policy{all, make("aaa", 0, time.Hour, "")}, "aaa"},
 	} {
 		for range c.list { // in whatever order they come
