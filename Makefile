@@ -15,7 +15,7 @@ include packaging/install.mk
 include docs/docs.mk
 include pathfence/pathfence.mk
 
-.PHONY: generate kubectl-temper demo jvm-service records chaos soak kernels peers topologies test-chaos help deps lab-deps build temper sched guest test test-unit test-guest test-timed test-lab lint clean
+.PHONY: generate kubectl-temper pathfence-top demo jvm-service records chaos soak kernels peers topologies test-chaos help deps lab-deps build temper sched guest test test-unit test-guest test-timed test-lab lint clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,10 +25,13 @@ deps: lab-deps pathfence-deps ## install what the build, the tests and the lab n
 lab-deps:
 	@scripts/deps.sh
 
-build: temper kubectl-temper sched guest ## bin/temper, bin/kubectl-temper, bin/scx_temper, and the lab's guest in build/
+build: temper kubectl-temper pathfence-top sched guest ## bin/temper, bin/kubectl-temper, bin/pathfence, bin/scx_temper, and the lab's guest in build/
 
 temper: | bin
 	CGO_ENABLED=0 $(GO) build $(GOFLAGS_STATIC) -o bin/temper ./cmd/temper
+
+pathfence-top: | bin
+	CGO_ENABLED=0 $(GO) build $(GOFLAGS_STATIC) -o bin/pathfence ./cmd/pathfence
 
 kubectl-temper: | bin
 	CGO_ENABLED=0 $(GO) build $(GOFLAGS_STATIC) -o bin/kubectl-temper ./cmd/kubectl-temper

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"temper.dev/temper/internal/cli"
 	"temper.dev/temper/internal/exit"
 	"temper.dev/temper/internal/explain"
 	"temper.dev/temper/packaging/kubernetes"
@@ -42,16 +43,11 @@ webhook, a LimitRange or a default PriorityClass that no file has.`,
   kubectl temper explain -f services/ -f policy.yaml --node-labels pool=latency
   kubectl get pods,nodes,priorityclasses,limitranges -A -o yaml | kubectl temper explain -f - -f policy.yaml
   kubectl temper explain -f services/ --json | jq '.[] | {name, tier, rule}'`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if err := cobra.NoArgs(cmd, args); err != nil {
-				return exit.New(exit.Usage, "name files with -f", "%w", err)
-			}
+		Args: cli.UsageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(files) == 0 {
 				return exit.New(exit.Usage, "name them with -f; -f - is standard input", "there are no files to explain")
 			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error {
 			node, err := labels.ConvertSelectorToLabelsMap(nodeLabels)
 			if err != nil {
 				return exit.New(exit.Usage, "write them as pool=latency,zone=a", "--node-labels: %w", err)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"flag"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -10,11 +9,10 @@ import (
 	"testing"
 
 	"temper.dev/temper/internal/docgen"
+	"temper.dev/temper/internal/docgen/docgentest"
 	"temper.dev/temper/internal/status"
 	"temper.dev/temper/lab/survey"
 )
-
-var writeDocs = flag.Bool("write-docs", false, "write the generated documents instead of comparing them")
 
 const repository = "../.."
 
@@ -82,23 +80,7 @@ func generated(t *testing.T) map[string]string {
 	return files
 }
 
-func TestGeneratedDocsAreUpToDate(t *testing.T) {
-	for path, want := range generated(t) {
-		file := filepath.Join(repository, path)
-		if *writeDocs {
-			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		if got, err := os.ReadFile(file); err != nil || string(got) != want {
-			t.Errorf("%s is out of date (%v); run 'make docs'", path, err)
-		}
-	}
-}
+func TestGeneratedDocsAreUpToDate(t *testing.T) { docgentest.Check(t, repository, generated(t)) }
 
 func TestEveryExitStatusIsDocumented(t *testing.T) {
 	want := docgen.Statuses(readFile(t, "sched/intf.h"))

@@ -265,6 +265,12 @@ void Fence::off(bool off) {
     state_->with([off](Core& c, Time t) { return c.off(t, off); });
 }
 
+State Fence::state() const {
+    const std::lock_guard<std::mutex> lock(state_->mutex);
+    const Core& c = state_->core;
+    return {c.config().off, c.config().workers, c.in_flight(), c.waiting(), state_->watch_error, c.states()};
+}
+
 std::vector<ClassState> Fence::states() const {
     const std::lock_guard<std::mutex> lock(state_->mutex);
     return state_->core.states();

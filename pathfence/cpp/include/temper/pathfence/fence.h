@@ -61,6 +61,14 @@ struct Call {
     bool shortens = false;   // the timeout may only shorten the class's target, as that of a peer that is not trusted
 };
 
+// What the fence does, at one moment.
+struct State {
+    bool off = false;
+    std::int64_t workers = 0, in_flight = 0, waiting = 0;
+    std::string watch_error;  // why the watched file is not in force, or nothing
+    std::vector<ClassState> classes;
+};
+
 class Fence {
 public:
     struct Options {
@@ -93,6 +101,7 @@ public:
     void reload(const Config& config);  // throws ConfigError, and then changes nothing
     void off(bool off);
 
+    State state() const;
     std::vector<ClassState> states() const;
     std::int64_t in_flight() const;
     std::int64_t waiting() const;

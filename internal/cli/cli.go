@@ -1,0 +1,52 @@
+// Package cli is what the commands have in common: how they end, and how they fail.
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"temper.dev/temper/internal/exit"
+)
+
+// Prepare makes a command's failures those of its caller: one line, with the status of a usage error for wrong flags.
+func Prepare(root *cobra.Command) *cobra.Command {
+	root.SilenceUsage, root.SilenceErrors = true, true
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return exit.New(exit.Usage, "see '"+cmd.CommandPath()+" --help'", "%w", err)
+	})
+	return root
+}
+
+// UsageArgs gives a wrong number of arguments the status of a usage error.
+func UsageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return exit.New(exit.Usage, "see '"+cmd.CommandPath()+" --help'", "%w", err)
+		}
+		return nil
+	}
+}
+
+// Main runs a program's command until it ends or is interrupted, says why it failed, and leaves with its status.
+func Main(root *cobra.Command) {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	err := root.ExecuteContext(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", root.DisplayName(), err)
+	}
+	os.Exit(exit.StatusOf(err))
+}
+
+// IsTerminal says whether somebody looks at what is written.
+func IsTerminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}

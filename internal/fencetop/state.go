@@ -1,0 +1,110 @@
+// Package fencetop shows what the fences of services do (pathfence/spec/state.md).
+package fencetop
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// State is what a fence says of itself.
+type State struct {
+	Off        bool    `json:"off"`
+	Workers    int64   `json:"workers"`
+	InFlight   int64   `json:"inFlight"`
+	Waiting    int64   `json:"waiting"`
+	WatchError string  `json:"watchError"` // why the watched configuration is not in force
+	Classes    []Class `json:"classes"`
+}
+
+// Class is one of its classes of paths. Counts are since the service's start.
+type Class struct {
+	Name     string `json:"name"`
+	Limit    int64  `json:"limit"`
+	Reserve  int64  `json:"reserve"`
+	InFlight int64  `json:"inFlight"`
+	Queued   int64  `json:"queued"`
+	Lent     int64  `json:"lent"`
+	Granted  int64  `json:"granted"`
+	Shed     int64  `json:"shed"`
+	Missed   int64  `json:"missed"`
+	Failed   int64  `json:"failed"`
+	Knee     int64  `json:"knee"`
+	Hold     int64  `json:"hold"` // ns
+	Reason   string `json:"reason"`
+}
+
+// patience is how long a service may take to answer.
+const patience = 2 * time.Second
+
+// Read asks a target: the path of a Unix socket (it has a / and no scheme), or the http(s) address of the endpoint.
+func Read(ctx context.Context, target string) (*State, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	text, err := ask(ctx, target)
+	if err != nil {
+		return nil, err
+	}
+	s := &State{}
+	if err := json.Unmarshal(text, s); err != nil {
+		return nil, fmt.Errorf("what it says is not the state of a fence: %w", err)
+	}
+	if s.Workers == 0 {
+		return nil, fmt.Errorf("what it says is not the state of a fence: it has no workers")
+	}
+	return s, nil
+}
+
+// mostText is more than a fence has to say.
+const mostText = 4 << 20
+
+func ask(ctx context.Context, target string) ([]byte, error) {
+	if IsSocket(target) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "unix", target)
+		if err != nil {
+			return nil, err
+		}
+		defer conn.Close()
+		deadline, _ := ctx.Deadline()
+		if err := conn.SetDeadline(deadline); err != nil {
+			return nil, err
+		}
+		return io.ReadAll(io.LimitReader(conn, mostText))
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s answers %s", target, response.Status)
+	}
+	return io.ReadAll(io.LimitReader(response.Body, mostText))
+}
+
+// IsSocket says whether a target is the path of a socket.
+func IsSocket(target string) bool {
+	return strings.HasPrefix(target, "/") || strings.HasPrefix(target, ".")
+}
+
+// Check says what is wrong with a target, before anything is asked.
+func Check(target string) error {
+	if IsSocket(target) {
+		return nil
+	}
+	u, err := url.Parse(target)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return fmt.Errorf("%q is neither the path of a socket, as /run/orders/pathfence.sock, nor an address, as http://localhost:8080/actuator/pathfence", target)
+	}
+	return nil
+}
