@@ -1,4 +1,4 @@
-// Command pathfence watches the fences of services.
+// Command pathfence watches the fences of services, and profiles their classes.
 package main
 
 import (
@@ -10,7 +10,7 @@ import (
 func main() { cli.Main(newRootCommand()) }
 
 func newRootCommand() *cobra.Command {
-	root := cli.Prepare(&cobra.Command{Use: "pathfence", Short: "Watch the fences of services"})
-	root.AddCommand(newTopCommand())
+	root := cli.Prepare(&cobra.Command{Use: "pathfence", Short: "Watch the fences of services, and find what limits they start from"})
+	root.AddCommand(newTopCommand(), newProfileCommand())
 	return root
 }

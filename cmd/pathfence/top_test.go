@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -31,7 +32,8 @@ func run(ctx context.Context, args ...string) (string, error) {
 	var out bytes.Buffer
 	root := newRootCommand()
 	root.SetOut(&out)
-	root.SetArgs(append([]string{"top"}, args...))
+	root.SetErr(io.Discard)
+	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	return out.String(), err
 }
@@ -43,7 +45,7 @@ func TestTopGoesOnUntilItIsInterrupted(t *testing.T) {
 			cancel()
 		}
 	})
-	out, err := run(ctx, target, "--every", "100ms", "--json")
+	out, err := run(ctx, "top", target, "--every", "100ms", "--json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,11 +64,11 @@ func TestTopGoesOnUntilItIsInterrupted(t *testing.T) {
 
 func TestTopOnce(t *testing.T) {
 	target := endpoint(t, func(int64) {})
-	out, err := run(t.Context(), "--once", target)
+	out, err := run(t.Context(), "top", "--once", target)
 	if err != nil || !strings.Contains(out, "0 of 4 workers taken") || strings.Contains(out, "\x1b") {
 		t.Errorf("%v: %q", err, out)
 	}
-	out, err = run(t.Context(), "--once", target, "http://127.0.0.1:1/none")
+	out, err = run(t.Context(), "top", "--once", target, "http://127.0.0.1:1/none")
 	if exit.StatusOf(err) != exit.Failed || !strings.Contains(out, "cannot be asked") || !strings.Contains(out, "orders") {
 		t.Errorf("%v: %q", err, out)
 	}
@@ -74,7 +76,7 @@ func TestTopOnce(t *testing.T) {
 
 func TestTopRefuses(t *testing.T) {
 	for _, args := range [][]string{{}, {"localhost:8080"}, {"/run/s", "--every", "1ms"}, {"/run/s", "--evry", "1s"}} {
-		if out, err := run(t.Context(), args...); exit.StatusOf(err) != exit.Usage || out != "" {
+		if out, err := run(t.Context(), append([]string{"top"}, args...)...); exit.StatusOf(err) != exit.Usage || out != "" {
 			t.Errorf("%v: %v, %q", args, err, out)
 		}
 	}
