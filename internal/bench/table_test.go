@@ -6,6 +6,7 @@ import (
 
 	"temper.dev/temper/internal/bench"
 	"temper.dev/temper/internal/bench/benchtest"
+	"temper.dev/temper/internal/golden"
 )
 
 // invalidate marks a window of the second arm.
@@ -19,7 +20,7 @@ func TestWriteTable(t *testing.T) {
 	if err := bench.WriteTable(&b, invalidate(benchtest.Record(t, "chain", 1, "eevdf", "cpuidle", "temper"))); err != nil {
 		t.Fatal(err)
 	}
-	benchtest.Golden(t, "table.txt", b.String())
+	golden.Check(t, "table.txt", b.String())
 	if strings.Contains(b.String(), "\x1b") {
 		t.Error("colours without being asked for")
 	}
@@ -61,5 +62,5 @@ func TestSummaryText(t *testing.T) {
 	if err := s.AA.WriteText(&b); err != nil {
 		t.Fatal(err)
 	}
-	benchtest.Golden(t, "summary.txt", b.String()+s.Verdict+"\n")
+	golden.Check(t, "summary.txt", b.String()+s.Verdict+"\n")
 }

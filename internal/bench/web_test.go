@@ -7,6 +7,7 @@ import (
 
 	"temper.dev/temper/internal/bench"
 	"temper.dev/temper/internal/bench/benchtest"
+	"temper.dev/temper/internal/golden"
 )
 
 // webRecord is a service at full load that answers so many requests at 0, 4 and 8 spinners.
@@ -76,7 +77,7 @@ func TestTableOfWebHasMeanAndThroughput(t *testing.T) {
 	if err := bench.WriteTable(&b, benchtest.Record(t, "web", 1, "eevdf", "weight-1", "temper")); err != nil {
 		t.Fatal(err)
 	}
-	benchtest.Golden(t, "web.txt", b.String())
+	golden.Check(t, "web.txt", b.String())
 }
 
 // Requests over the window's length, and means, pool over seeds as work does.

@@ -13,6 +13,7 @@ import (
 	"temper.dev/temper/internal/bench"
 	"temper.dev/temper/internal/bench/benchtest"
 	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/golden"
 	"temper.dev/temper/lab"
 	"temper.dev/temper/lab/plan"
 )
@@ -90,7 +91,7 @@ func TestTableAndVerdict(t *testing.T) {
 	if err := WriteLegend(&b); err != nil {
 		t.Fatal(err)
 	}
-	benchtest.Golden(t, "demo.txt", b.String()+Verdict(pools(t, func(*bench.Record) {}))+"\n")
+	golden.Check(t, "demo.txt", b.String()+Verdict(pools(t, func(*bench.Record) {}))+"\n")
 }
 
 func TestVerdictTakesSidesByTheFigures(t *testing.T) {

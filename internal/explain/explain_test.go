@@ -2,7 +2,6 @@ package explain
 
 import (
 	"bytes"
-	"flag"
 	"maps"
 	"os"
 	"slices"
@@ -11,11 +10,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"temper.dev/temper/internal/golden"
 	"temper.dev/temper/internal/tier"
 	"temper.dev/temper/packaging/kubernetes"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden file")
 
 func readAll(t *testing.T, texts ...string) *Manifests {
 	t.Helper()
@@ -38,19 +36,7 @@ func TestTableOfADefaultCluster(t *testing.T) {
 	}
 	var got bytes.Buffer
 	Write(&got, answers(t, m, nil))
-	const path = "testdata/shop.txt"
-	if *update {
-		if err := os.WriteFile(path, got.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.String() != string(want) {
-		t.Errorf("%s differs; if that is right, run the test with -update\ngot:\n%s", path, got.String())
-	}
+	golden.Check(t, "shop.txt", got.String())
 }
 
 func answers(t *testing.T, m *Manifests, node labels.Set) []Answer {

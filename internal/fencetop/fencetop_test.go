@@ -2,7 +2,6 @@ package fencetop
 
 import (
 	"bytes"
-	"flag"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -11,9 +10,9 @@ import (
 	"strings"
 	"testing"
 	"time"
-)
 
-var update = flag.Bool("update", false, "rewrite the golden files")
+	"temper.dev/temper/internal/golden"
+)
 
 // What the C++ and the Java side say of one state; their tests hold them to it.
 const example = "../../pathfence/spec/state/state.json"
@@ -47,23 +46,6 @@ func serve(t *testing.T, text string) string {
 		}
 	}()
 	return path
-}
-
-func golden(t *testing.T, name string, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s differs; if that is right, run the test with -update\ngot:\n%s", path, got)
-	}
 }
 
 func TestReadAsksSocketsAndEndpoints(t *testing.T) {
@@ -133,13 +115,13 @@ func TestTables(t *testing.T) {
 	gone := Look{Target: "http://cart/actuator/pathfence", Error: "connection refused"}
 	var counts, rates bytes.Buffer
 	Write(&counts, []Look{now, gone, off})
-	golden(t, "counts.txt", counts.String())
+	golden.Check(t, "counts.txt", counts.String())
 	earlier := *s
 	earlier.Classes = []Class{{Name: "orders", Granted: 5000}, {Name: "~un", Granted: 4}}
 	round := []Look{now}
 	Compare([]Look{look(earlier, 0)}, round)
 	Write(&rates, round)
-	golden(t, "rates.txt", rates.String())
+	golden.Check(t, "rates.txt", rates.String())
 }
 
 func TestHoldsAreShort(t *testing.T) {

@@ -43,7 +43,7 @@ type Class struct {
 // patience is how long a service may take to answer.
 const patience = 2 * time.Second
 
-// Read asks a target: the path of a Unix socket (it has a / and no scheme), or the http(s) address of the endpoint.
+// Read asks a target: the path of a Unix socket (it begins with / or .), or the http(s) address of the endpoint.
 func Read(ctx context.Context, target string) (*State, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -65,7 +65,7 @@ func Read(ctx context.Context, target string) (*State, error) {
 const mostText = 4 << 20
 
 func ask(ctx context.Context, target string) ([]byte, error) {
-	if IsSocket(target) {
+	if isSocket(target) {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "unix", target)
 		if err != nil {
 			return nil, err
@@ -92,14 +92,14 @@ func ask(ctx context.Context, target string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(response.Body, mostText))
 }
 
-// IsSocket says whether a target is the path of a socket.
-func IsSocket(target string) bool {
+// isSocket says whether a target is the path of a socket.
+func isSocket(target string) bool {
 	return strings.HasPrefix(target, "/") || strings.HasPrefix(target, ".")
 }
 
 // Check says what is wrong with a target, before anything is asked.
 func Check(target string) error {
-	if IsSocket(target) {
+	if isSocket(target) {
 		return nil
 	}
 	u, err := url.Parse(target)

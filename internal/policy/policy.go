@@ -60,7 +60,7 @@ type rule struct {
 type Verdict struct {
 	Tier   tier.Tier `json:"tier"`
 	Policy string    `json:"policy"` // "": no policy is for the node
-	Rule   string    `json:"rule"`   // "": none fits, and the QoS class decides
+	Rule   string    `json:"rule"`   // "": none fits
 	Reason string    `json:"reason"`
 	// A rule that comes before asks for the pod's priority, which nobody has resolved yet (spec.priority is nil).
 	Unresolved bool `json:"unresolved,omitempty"`
@@ -205,7 +205,7 @@ func byAge(a, b *v1alpha1.TierPolicy) int {
 	return -1
 }
 
-// Tier is a pod's tier. Without a policy (nil) all pods are standard.
+// Tier is a pod's tier. Without a policy (nil) a pod is standard, or what its label lowers it to.
 func (p *Policy) Tier(pod *corev1.Pod) Verdict {
 	v := p.given(pod)
 	asked, labelled := pod.Labels[v1alpha1.TierLabel]

@@ -3,19 +3,16 @@ package status
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"temper.dev/temper/internal/enforce"
 	"temper.dev/temper/internal/fixture"
+	"temper.dev/temper/internal/golden"
 	"temper.dev/temper/internal/host"
 	"temper.dev/temper/internal/tier"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 func attached(t *testing.T, ops string) host.Root {
 	return fixture.Node(t, fixture.Files{
@@ -82,29 +79,12 @@ func TestGolden(t *testing.T) {
 		s := Gather(c.src)
 		var table bytes.Buffer
 		s.Write(&table, Style{})
-		golden(t, c.name+".txt", table.Bytes())
+		golden.Check(t, c.name+".txt", table.String())
 		data, err := json.MarshalIndent(s, "", "  ")
 		if err != nil {
 			t.Fatal(err)
 		}
-		golden(t, c.name+".json", append(data, '\n'))
-		golden(t, c.name+".prom", scrape(t, s))
-	}
-}
-
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs; if that is right, run the test with -update\ngot:\n%s", path, got)
+		golden.Check(t, c.name+".json", string(data)+"\n")
+		golden.Check(t, c.name+".prom", string(scrape(t, s)))
 	}
 }

@@ -1,16 +1,13 @@
 package cost
 
 import (
-	"flag"
-	"os"
 	"strings"
 	"testing"
 
 	"temper.dev/temper/internal/bench"
+	"temper.dev/temper/internal/golden"
 	"temper.dev/temper/lab/plan"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden file")
 
 func record() Record {
 	r := Record{Kernel: "6.18.15", CPUs: 2, Rounds: 100, Machine: bench.Machine{MIPSPerCPU: 500}}
@@ -35,17 +32,5 @@ func TestTable(t *testing.T) {
 	if err := Write(&out, record()); err != nil {
 		t.Fatal(err)
 	}
-	const golden = "testdata/table.txt"
-	if *update {
-		if err := os.WriteFile(golden, []byte(out.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if out.String() != string(want) {
-		t.Errorf("got, where -update makes it right:\n%s", out.String())
-	}
+	golden.Check(t, "table.txt", out.String())
 }

@@ -2,12 +2,9 @@
 package benchtest
 
 import (
-	"flag"
 	"maps"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -96,24 +93,4 @@ func Plain(scenario string, seed int64, arms map[string][]bench.Step) bench.Reco
 // Step is a valid window with a p50 of half the p99.
 func Step(background int, p99 float64, work uint64) bench.Step {
 	return bench.Step{Background: background, P50: p99 / 2, P90: p99 * 0.8, P99: p99, BackgroundWork: work, Requests: 1000, Valid: true}
-}
-
-var update = flag.Bool("update", false, "write the golden files anew")
-
-// Golden compares text with a file under testdata.
-func Golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s differs (run with -update to accept):\n%s", path, got)
-	}
 }

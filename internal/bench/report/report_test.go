@@ -7,6 +7,7 @@ import (
 
 	"temper.dev/temper/internal/bench"
 	"temper.dev/temper/internal/bench/benchtest"
+	"temper.dev/temper/internal/golden"
 )
 
 func summary(t *testing.T) *bench.Summary {
@@ -57,7 +58,7 @@ func structure(page string) string {
 }
 
 func TestHTMLStructure(t *testing.T) {
-	benchtest.Golden(t, "report.txt", structure(html(t, summary(t), WorstStep)))
+	golden.Check(t, "report.txt", structure(html(t, summary(t), WorstStep)))
 }
 
 func TestHTMLOfWebHasMeanAndThroughput(t *testing.T) {
@@ -131,5 +132,5 @@ func TestWriteSVG(t *testing.T) {
 	if err := WriteSVG(&b, summary(t).Pools[0]); err != nil {
 		t.Fatal(err)
 	}
-	benchtest.Golden(t, "picture.svg", b.String())
+	golden.Check(t, "picture.svg", b.String())
 }
