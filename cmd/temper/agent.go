@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"temper.dev/temper/internal/agent"
+	"temper.dev/temper/internal/cli"
 	"temper.dev/temper/internal/config"
 	"temper.dev/temper/internal/exit"
 	"temper.dev/temper/internal/host"
@@ -28,7 +29,7 @@ but leaves the scheduler attached for the next agent (an upgrade without a gap).
   temper agent --config ./temper.yaml
   temper agent --metrics localhost:9770
   systemctl reload temper                 # after a change of the configuration`,
-		Args: usageArgs(cobra.NoArgs),
+		Args: cli.UsageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := needRoot("the agent"); err != nil {
 				return err

@@ -9,6 +9,7 @@ import (
 
 	"temper.dev/temper/internal/bench"
 	"temper.dev/temper/internal/bench/report"
+	"temper.dev/temper/internal/cli"
 	"temper.dev/temper/internal/exit"
 )
 
@@ -101,7 +102,7 @@ func readRecords(paths []string) ([]bench.Record, error) {
 
 func (r *benchReport) writeText(out io.Writer, s *bench.Summary) error {
 	var options []bench.TableOption
-	if isTerminal(out) && os.Getenv("NO_COLOR") == "" {
+	if cli.Colours(out) {
 		options = append(options, bench.Colour())
 	}
 	for _, p := range s.Pools {
@@ -167,7 +168,7 @@ func newBenchCompareCommand() *cobra.Command {
 plan and seed on the same kernel, emulator, guest and BPF object give the same record on any host.
 Status 0: equal. Status 1: they differ.`,
 		Example: `  temper bench compare first.json again.json`,
-		Args:    usageArgs(cobra.ExactArgs(2)),
+		Args:    cli.UsageArgs(cobra.ExactArgs(2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return compareRecords(cmd.OutOrStdout(), args[0], args[1])
 		},

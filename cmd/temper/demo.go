@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"temper.dev/temper/internal/bench"
+	"temper.dev/temper/internal/cli"
 	"temper.dev/temper/internal/demo"
 	"temper.dev/temper/internal/exit"
 	"temper.dev/temper/lab"
@@ -42,7 +43,7 @@ Ends with a table for each service and a verdict, and writes a report and the re
 		Example: `  temper demo
   temper demo --out /tmp/demo --scale 0.2
   sudo temper demo --native --cpus 3`,
-		Args: usageArgs(cobra.NoArgs),
+		Args: cli.UsageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},

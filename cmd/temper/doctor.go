@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"temper.dev/temper/internal/cli"
 	"temper.dev/temper/internal/doctor"
 	"temper.dev/temper/internal/enforce"
 	"temper.dev/temper/internal/host"
@@ -26,7 +27,7 @@ The exit status is that of the first check that failed:
   8 the kernel refuses BPF   10 no cgroup v2 or no cpu controller   1 anything else`,
 		Example: `  sudo temper doctor
   sudo temper doctor --json | jq '.[] | select(.level == "fail")'`,
-		Args: usageArgs(cobra.NoArgs),
+		Args: cli.UsageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var uname unix.Utsname
 			if err := unix.Uname(&uname); err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"temper.dev/temper/internal/cli"
 	"temper.dev/temper/lab"
 )
 
@@ -22,7 +23,7 @@ arm. Latencies are in guest time: compare them with each other, not with those o
 		Example: `  temper lab ladder memcached --arms eevdf,cpuidle,temper --json record.json
   temper lab study chain --arms eevdf,cpuidle --seeds 1-10 --out records/aa
   temper lab exec -- uname -a`,
-		Args: usageArgs(cobra.NoArgs),
+		Args: cli.UsageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newLabLadderCommand(), newLabStudyCommand(), newLabExecCommand(), newLabChaosCommand(), newLabKernelsCommand(), newLabSurveyCommand(), newLabCostCommand(), newLabObserveCommand(), newLabLimitsCommand())

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"temper.dev/temper/internal/bench"
+	"temper.dev/temper/internal/cli"
 	"temper.dev/temper/internal/exit"
 	"temper.dev/temper/lab"
 	"temper.dev/temper/lab/chaos"
@@ -51,7 +52,7 @@ the node in user mode.`,
   temper lab chaos --first-seed 17 --seeds 1 --json seed17.json
   temper lab chaos --seeds 200 --cpus 6 --operations 2000
   temper lab chaos --seeds 1 --soak 30m --fast`,
-		Args: usageArgs(cobra.NoArgs),
+		Args: cli.UsageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for i := range seeds {
 				o.Seeds = append(o.Seeds, first+int64(i))
@@ -150,7 +151,7 @@ func attackAll(cmd *cobra.Command, l *lab.Lab, o lab.ChaosOptions, line progress
 	case err != nil && path != "":
 		return exit.New(exit.Interrupted, "run the same command again to go on", "interrupted; %s has the seeds that have ended", path)
 	case err != nil:
-		return interrupted()
+		return cli.Interrupted()
 	}
 	return nil
 }

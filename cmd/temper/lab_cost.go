@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"temper.dev/temper/internal/bench"
+	"temper.dev/temper/internal/cli"
 	"temper.dev/temper/lab"
 	"temper.dev/temper/lab/cost"
 	"temper.dev/temper/lab/plan"
@@ -23,7 +24,7 @@ instructions that a CPU executes in the time of one switch, one wake-up, one pre
 Each figure is the median of nine batches. Equal input gives equal figures.`,
 		Example: `  temper lab cost --arms eevdf,temper
   temper lab cost --arms eevdf,temper,lavd --cpus 4 --json cost.json`,
-		Args: usageArgs(cobra.NoArgs),
+		Args: cli.UsageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := lab.CheckCosts(p); err != nil {
 				return err
@@ -63,7 +64,7 @@ func countCosts(cmd *cobra.Command, options lab.Options, p plan.Costs) (cost.Rec
 	show(0)
 	r, err := lab.Costs(cmd.Context(), options, p, show)
 	if cmd.Context().Err() != nil {
-		return cost.Record{}, interrupted()
+		return cost.Record{}, cli.Interrupted()
 	}
 	return r, err
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"temper.dev/temper/internal/cli"
 	"temper.dev/temper/internal/exit"
 	"temper.dev/temper/lab"
 	"temper.dev/temper/lab/plan"
@@ -29,7 +30,7 @@ its executed instructions. Nothing it does outlives it.`,
   temper lab exec --kernel 7.0 -- temper doctor
   temper lab exec --topology 1x2x2 -- cat /sys/devices/system/cpu/cpu0/topology/thread_siblings_list
   temper lab exec --file /etc/temper.yaml=examples/node.yaml -- temper agent --config /etc/temper.yaml`,
-		Args: usageArgs(cobra.MinimumNArgs(1)),
+		Args: cli.UsageArgs(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if o.Files, err = parseFiles(files); err != nil {
 				return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"temper.dev/temper/internal/cli"
 	"temper.dev/temper/lab"
 )
 
@@ -26,7 +27,7 @@ Every download is verified by the signature of Debian's archive.`,
 		Example: `  temper lab kernels
   temper lab kernels --fetch 6.18
   temper lab kernels --json | jq -r '.[] | select(.cached).release'`,
-		Args: usageArgs(cobra.NoArgs),
+		Args: cli.UsageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cache, err := lab.DefaultCache()
 			if err != nil {
@@ -37,7 +38,7 @@ Every download is verified by the signature of Debian's archive.`,
 			}
 			kernels, problems := cache.AvailableKernels(cmd.Context())
 			if err := cmd.Context().Err(); err != nil {
-				return interrupted()
+				return cli.Interrupted()
 			}
 			if len(kernels) == 0 && len(problems) > 0 {
 				return problems[0]
@@ -57,7 +58,7 @@ Every download is verified by the signature of Debian's archive.`,
 func fetchKernel(ctx context.Context, w io.Writer, cache lab.Cache, want string) error {
 	k, err := cache.FetchKernel(ctx, want)
 	if ctx.Err() != nil {
-		return interrupted()
+		return cli.Interrupted()
 	}
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"temper.dev/temper/internal/bench"
+	"temper.dev/temper/internal/cli"
 	"temper.dev/temper/internal/exit"
 	"temper.dev/temper/lab"
 )
@@ -76,7 +77,7 @@ func writeRecord(stdout io.Writer, r bench.Record, path string) error {
 		}
 	}
 	var options []bench.TableOption
-	if isTerminal(stdout) && os.Getenv("NO_COLOR") == "" {
+	if cli.Colours(stdout) {
 		options = append(options, bench.Colour())
 	}
 	return bench.WriteTable(stdout, r, options...)

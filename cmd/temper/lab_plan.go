@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"temper.dev/temper/internal/cli"
 	"temper.dev/temper/lab"
 	"temper.dev/temper/lab/plan"
 )
@@ -49,7 +50,7 @@ func (f *planFlags) plan(cmd *cobra.Command, scenario string) (plan.Plan, error)
 
 // scenarioArg accepts and completes one scenario.
 func scenarioArg(cmd *cobra.Command) {
-	cmd.Args = usageArgs(cobra.ExactArgs(1))
+	cmd.Args = cli.UsageArgs(cobra.ExactArgs(1))
 	for _, s := range lab.Scenarios {
 		cmd.ValidArgs = append(cmd.ValidArgs, s.Name+"\t"+s.Summary)
 	}

@@ -10,14 +10,10 @@ import (
 
 	"golang.org/x/term"
 
+	"temper.dev/temper/internal/cli"
 	"temper.dev/temper/lab"
 	"temper.dev/temper/lab/plan"
 )
-
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
-}
 
 // progressLine shows how far something has come: on a terminal one line that changes, elsewhere
 // plain lines, so that a log stays readable.
@@ -29,7 +25,7 @@ type progressLine struct {
 }
 
 func newProgressLine(w io.Writer) progressLine {
-	return progressLine{w: w, terminal: isTerminal(w), start: time.Now()}
+	return progressLine{w: w, terminal: cli.IsTerminal(w), start: time.Now()}
 }
 
 func (p *progressLine) show(text string) {

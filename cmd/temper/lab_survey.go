@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"temper.dev/temper/internal/bench"
+	"temper.dev/temper/internal/cli"
 	"temper.dev/temper/internal/exit"
 	"temper.dev/temper/lab"
 	"temper.dev/temper/lab/survey"
@@ -28,7 +29,7 @@ instructions to verify.`,
 		Example: `  temper lab survey --kernels 6.18,7.0
   temper lab survey --suite build/guest.test --json records/kernels.json
   temper lab survey --kernels 6.18 --check records/kernels.json`,
-		Args: usageArgs(cobra.NoArgs),
+		Args: cli.UsageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			var recorded []survey.Report
 			if record != "" {
@@ -94,7 +95,7 @@ func surveyKernels(cmd *cobra.Command, options lab.Options, o lab.SurveyOptions)
 		next()
 	})
 	if cmd.Context().Err() != nil {
-		return nil, interrupted()
+		return nil, cli.Interrupted()
 	}
 	if err != nil {
 		return nil, err

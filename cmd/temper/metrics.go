@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/spf13/cobra"
 
+	"temper.dev/temper/internal/cli"
 	"temper.dev/temper/internal/exit"
 	"temper.dev/temper/internal/host"
 	"temper.dev/temper/internal/status"
@@ -25,7 +26,7 @@ func newMetricsCommand() *cobra.Command {
 Prometheus' text format. node_exporter's textfile collector takes it where no agent runs. Counters need root.`,
 		Example: `  temper metrics
   temper metrics >temper.prom.new && mv temper.prom.new /var/lib/node_exporter/temper.prom`,
-		Args: usageArgs(cobra.NoArgs),
+		Args: cli.UsageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			families, err := metricsOf(host.Root(root)).Gather()
 			if err != nil {

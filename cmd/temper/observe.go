@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"temper.dev/temper/internal/cgroup"
+	"temper.dev/temper/internal/cli"
 	"temper.dev/temper/internal/exit"
 	"temper.dev/temper/internal/host"
 	"temper.dev/temper/internal/observe"
@@ -28,7 +29,7 @@ any scheduler and asks none: compare Temper with stock on your own node. Recordi
 switch about a microsecond. Tasks that come and go within a second may stay unknown; they are counted.`,
 		Example: `  sudo temper observe --background /batch.slice --critical /web.slice
   sudo temper observe --seconds 30 --background /batch --critical /web --critical /db --json`,
-		Args: usageArgs(cobra.NoArgs),
+		Args: cli.UsageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			node := host.Root(root)
 			roles, err := observedRoles(node, background, critical)
@@ -44,7 +45,7 @@ switch about a microsecond. Tasks that come and go within a second may stay unkn
 			tasks := &observe.Tasks{Root: node, RoleOf: observe.Cgroups(roles), Found: map[int]observe.Task{}}
 			trace, err := observe.Record(cmd.Context(), node, tasks, time.Duration(seconds*float64(time.Second)))
 			if cmd.Context().Err() != nil {
-				return interrupted()
+				return cli.Interrupted()
 			}
 			if err != nil {
 				return err

@@ -7,8 +7,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
+	"temper.dev/temper/internal/cli"
 	"temper.dev/temper/internal/exit"
 	"temper.dev/temper/internal/host"
 	"temper.dev/temper/internal/run"
@@ -27,7 +27,7 @@ Signals are passed on, and the exit status is the command's.`,
 		Example: `  temper run --tier background -- make -j8
   temper run --tier background --weight 300 --name nightly -- ./backup.sh
   temper run --tier critical -- memcached -u nobody`,
-		Args: usageArgs(cobra.MinimumNArgs(1)),
+		Args: cli.UsageArgs(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, err := tier.Parse(tierName)
 			if err != nil {
@@ -72,7 +72,7 @@ func checkRun(o run.Options) error {
 // goes to the command without our help.
 func passedOn() <-chan os.Signal {
 	list := []os.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2}
-	if !term.IsTerminal(int(os.Stdin.Fd())) {
+	if !cli.IsTerminal(os.Stdin) {
 		list = append(list, syscall.SIGINT, syscall.SIGQUIT)
 	} else {
 		signal.Ignore(syscall.SIGQUIT)

@@ -3,11 +3,10 @@ package main
 import (
 	"encoding/json"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
+	"temper.dev/temper/internal/cli"
 	"temper.dev/temper/internal/host"
 	"temper.dev/temper/internal/status"
 )
@@ -28,7 +27,7 @@ waited, for how long background ran on while a higher tier waited, and how scx_t
 It works without an agent too. Counters and histograms need root. Percentiles are upper bounds.`,
 		Example: `  temper status
   temper status --json | jq '.tiers[] | {tier, wait_p99_us}'`,
-		Args: usageArgs(cobra.NoArgs),
+		Args: cli.UsageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := status.Now(host.Root(root))
 			if err != nil {
@@ -52,8 +51,4 @@ func writeJSON(w io.Writer, value any) error {
 	return encoder.Encode(value)
 }
 
-// styleOf allows colours on a terminal only, and not where NO_COLOR is set (no-color.org).
-func styleOf(w io.Writer) status.Style {
-	file, ok := w.(*os.File)
-	return status.Style{Color: ok && os.Getenv("NO_COLOR") == "" && term.IsTerminal(int(file.Fd()))}
-}
+func styleOf(w io.Writer) status.Style { return status.Style{Color: cli.Colours(w)} }

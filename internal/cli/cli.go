@@ -50,3 +50,9 @@ func IsTerminal(w io.Writer) bool {
 	file, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
 }
+
+// Colours says whether what is written may have colours: on a terminal, where NO_COLOR is not set (no-color.org).
+func Colours(w io.Writer) bool { return IsTerminal(w) && os.Getenv("NO_COLOR") == "" }
+
+// Interrupted is the failure of a command that its user ended.
+func Interrupted() error { return exit.New(exit.Interrupted, "", "interrupted") }

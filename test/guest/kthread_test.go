@@ -3,11 +3,14 @@
 package guest
 
 import (
+	"fmt"
+	"net"
 	"os"
 	"runtime"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,18 +21,9 @@ const khugepaged = "/sys/kernel/mm/transparent_hugepage/khugepaged/"
 // memory where each lacks one of its pages, and may make none of those.
 func busyKhugepaged(t *testing.T) *spinner {
 	t.Helper()
-	setting := func(path, value string) {
-		t.Helper()
-		_, old, chosen := strings.Cut(read(t, path), "[")
-		if old, _, _ = strings.Cut(old, "]"); !chosen {
-			old = read(t, path)
-		}
-		write(t, path, value)
-		t.Cleanup(func() { write(t, path, old) })
-	}
-	setting("/sys/kernel/mm/transparent_hugepage/enabled", "madvise")
-	setting(khugepaged+"max_ptes_none", "0")
-	setting(khugepaged+"scan_sleep_millisecs", "0")
+	setting(t, "/sys/kernel/mm/transparent_hugepage/enabled", "madvise")
+	setting(t, khugepaged+"max_ptes_none", "0")
+	setting(t, khugepaged+"scan_sleep_millisecs", "0")
 	const huge, page, count = 2 << 20, 4 << 10, 8
 	memory, err := unix.Mmap(-1, 0, count*huge, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
@@ -45,6 +39,17 @@ func busyKhugepaged(t *testing.T) *spinner {
 		t.Fatal(err)
 	}
 	return &spinner{pid: kthread(t, "khugepaged")}
+}
+
+// setting changes a setting of the kernel until the test ends.
+func setting(t *testing.T, path, value string) {
+	t.Helper()
+	old := read(t, path)
+	if _, chosen, choice := strings.Cut(old, "["); choice { // one of the names that the file lists
+		old, _, _ = strings.Cut(chosen, "]")
+	}
+	write(t, path, value)
+	t.Cleanup(func() { write(t, path, old) })
 }
 
 // kthread finds a thread of the kernel by its name.
@@ -85,5 +90,79 @@ func TestTimedKernelThreadsAreHeldToAShare(t *testing.T) {
 	}
 	if snapshot(t).Stats.SystemOver == before {
 		t.Error("what a thread of the kernel uses is not charged to the share of its tier")
+	}
+}
+
+// What interrupts leave behind (here packets) a thread of each CPU does when it gets too much. Critical
+// work that never leaves that CPU does not keep it waiting.
+func TestTimedSoftirqThreadGetsOn(t *testing.T) {
+	joinSystem(t)
+	attachTiers(t)
+	cpu := runtime.NumCPU() - 1
+	burst := busySoftirqs(t, cpu)
+	spin(t, "/critical", 2*runtime.NumCPU())
+	thread := &spinner{pid: kthread(t, fmt.Sprintf("ksoftirqd/%d", cpu))}
+	runs, waited := thread.runs(t), thread.waited(t)
+	const bursts = 100
+	for range bursts {
+		promptly(t, "a burst arrives", burst)
+	}
+	runs, waited = thread.runs(t)-runs, thread.waited(t)-waited
+	t.Logf("ksoftirqd ran %d times for %d bursts, and waited %v", runs, bursts, waited)
+	if runs < bursts/3 {
+		t.Error("ksoftirqd had next to no work, or no CPU")
+	}
+	if mean := waited / time.Duration(max(runs, 1)); mean > time.Millisecond {
+		t.Errorf("ksoftirqd waits %v for its CPU each time", mean)
+	}
+}
+
+// busySoftirqs returns what sends a burst of packets, and waits until all have arrived. One CPU takes them
+// in, which is made much slower than sending them, so that its thread of soft interrupts has to do most of
+// it.
+func busySoftirqs(t *testing.T, cpu int) func() {
+	t.Helper()
+	setting(t, "/sys/class/net/lo/queues/rx-0/rps_cpus", strconv.FormatInt(1<<cpu, 16))
+	for range 16 {
+		slowFilter(t)
+	}
+	in, err := net.ListenPacket("udp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { in.Close() })
+	packet := []byte{1}
+	const burst = 64 // fits the socket's buffer: none is dropped
+	return func() {
+		for range burst {
+			if _, err := in.WriteTo(packet, in.LocalAddr()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range burst {
+			if _, _, err := in.ReadFrom(packet); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// slowFilter looks at each packet that arrives with as long a program as the kernel allows, and takes none.
+func slowFilter(t *testing.T) {
+	t.Helper()
+	const ipv4 = unix.ETH_P_IP&0xff<<8 | unix.ETH_P_IP>>8 // in network byte order
+	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW, ipv4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(fd) })
+	program := make([]unix.SockFilter, unix.BPF_MAXINSNS)
+	for i := range program {
+		program[i] = unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_ADD | unix.BPF_K, K: 1}
+	}
+	program[len(program)-1] = unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K}
+	filter := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
+	if err := unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &filter); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -151,8 +151,19 @@ func (s *spinner) cpuTime(t *testing.T) time.Duration {
 // runs is how often the process has been given a CPU.
 func (s *spinner) runs(t *testing.T) int {
 	t.Helper()
+	return s.schedstat(t, 2)
+}
+
+// waited is for how long the task was runnable and not run.
+func (s *spinner) waited(t *testing.T) time.Duration {
+	t.Helper()
+	return time.Duration(s.schedstat(t, 1))
+}
+
+func (s *spinner) schedstat(t *testing.T, field int) int {
+	t.Helper()
 	fields := strings.Fields(read(t, fmt.Sprintf("/proc/%d/schedstat", s.pid)))
-	n, err := strconv.Atoi(fields[2])
+	n, err := strconv.Atoi(fields[field])
 	if err != nil {
 		t.Fatal(err)
 	}
