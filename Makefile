@@ -15,7 +15,7 @@ include packaging/install.mk
 include docs/docs.mk
 include pathfence/pathfence.mk
 
-.PHONY: generate kubectl-temper pathfence-top demo jvm-service records chaos soak kernels peers topologies test-chaos help deps lab-deps build temper sched guest test test-unit test-guest test-timed test-lab lint clean
+.PHONY: kubernetes test-kubernetes generate kubectl-temper pathfence-top demo jvm-service records chaos soak kernels peers topologies test-chaos help deps lab-deps build temper sched guest test test-unit test-guest test-timed test-lab lint clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,10 +59,16 @@ demo: lab-deps build ## what Temper does to two services, in about ten minutes; 
 records: build peers ## measure all that the claims stand on; takes about four hours, can be interrupted and run again
 	@scripts/records.sh records
 
-test: deps build jvm-service test-unit pathfence-test test-guest test-timed test-lab ## the tests that CI runs
+test: deps build jvm-service test-unit pathfence-test test-kubernetes test-guest test-timed test-lab ## the tests that CI runs
 
 test-unit: ## the tests that need no guest
 	$(GO) test ./...
+
+kubernetes: ## etcd and kube-apiserver from source, in build/kubernetes/: tests run against them; the first time takes 5 minutes
+	scripts/kubernetes.sh build/kubernetes
+
+test-kubernetes: kubernetes kubectl-temper ## what Temper adds to a cluster, in a real API server
+	TEMPER_KUBERNETES=$(CURDIR)/build/kubernetes $(GO) test -count=1 -tags kubernetes ./test/kubernetes
 
 # Tests named TestTimed... measure time, and want the deterministic machine: test-timed.
 test-guest: build ## scheduler, loader and agent in a real kernel, in an emulated machine
@@ -141,6 +147,7 @@ lint: ## formatting, vet, and whether the generated source is up to date
 	@unformatted=$$(gofmt -l api cmd internal lab packaging pathfence test); \
 	if [ -n "$$unformatted" ]; then echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
+	$(GO) vet -tags guest,kubernetes ./test/...
 
 clean: ## remove what was built; the lab's cache stays
 	rm -rf bin build

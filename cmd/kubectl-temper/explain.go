@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,9 +11,10 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
 
-	"temper.dev/temper/internal/cli"
 	"temper.dev/temper/internal/exit"
 	"temper.dev/temper/internal/explain"
 	"temper.dev/temper/packaging/kubernetes"
@@ -20,53 +22,45 @@ import (
 
 const stdin = "-"
 
-func newExplainCommand() *cobra.Command {
-	var files []string
-	var nodeLabels string
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use:   "explain -f FILE...",
-		Short: "Say which tier pods will be in, and which rule of which policy says so",
-		Long: `Say of each pod, and of each workload that makes pods, which tier it will be in, and which rule of which
-TierPolicy says so. It reads manifests, and asks no cluster: run it before a policy or a service is applied.
+// explainFlags are what 'explain' is asked for.
+type explainFlags struct {
+	files         []string
+	nodeLabels    string
+	allNamespaces bool
+	asJSON        bool
+	cluster       *genericclioptions.ConfigFlags
+}
 
-Files may hold pods, Deployments, StatefulSets, DaemonSets, ReplicaSets, Jobs and CronJobs; TierPolicies;
-PriorityClasses, whose values rules may ask for; and Nodes, whose labels tell which policy is for a pod that is
-bound to one. Whatever else they hold is left alone, and named on standard error. A later policy or class of the
-same name takes the earlier one's place. Temper's own default policy and PriorityClasses stand in for those that
-no file has.
+func newExplainCommand() *cobra.Command {
+	f := &explainFlags{cluster: clusterFlags()}
+	cmd := &cobra.Command{
+		Use:   "explain [POD...] | explain -f FILE...",
+		Short: "Say which tier pods are in, and which rule of which policy says so",
+		Long: `Say of pods which tier they are in, and which rule of which TierPolicy says so: of the pods that are named, else of
+all of the namespace that have not ended.
+
+With -f it reads manifests instead, and asks no cluster: run it before a policy or a service is applied. It then
+answers for each pod, and each workload that makes pods. Files may hold pods, Deployments, StatefulSets,
+DaemonSets, ReplicaSets, Jobs and CronJobs; TierPolicies; PriorityClasses, whose values rules may ask for; and
+Nodes, whose labels tell which policy is for a pod that is bound to one. Whatever else they hold is left alone,
+and named on standard error. A later policy or class of the same name takes the earlier one's place. Temper's own
+default policy and PriorityClasses stand in for those that no file has.
 
 A pod's label temper.dev/tier lowers its tier; one that would raise it is refused, which is shown below
-the table, as is what cannot be known from the files. What admission may change beyond what they say is not: a
-webhook, a LimitRange or a default PriorityClass that no file has.`,
-		Example: `  kubectl temper explain -f deployment.yaml
+the table, as is what cannot be known. Of manifests that does not include what admission may change beyond
+what the files say: a webhook, a LimitRange or a default PriorityClass that no file has.`,
+		Example: `  kubectl temper explain -n shop
+  kubectl temper explain -n shop web-7d4b9c-x2x8z
+  kubectl temper explain -A --json | jq '.[] | select(.tier == "critical") | .name'
+  kubectl temper explain -f deployment.yaml
   kubectl temper explain -f services/ -f policy.yaml --node-labels pool=latency
-  kubectl get pods,nodes,priorityclasses,limitranges -A -o yaml | kubectl temper explain -f - -f policy.yaml
-  kubectl temper explain -f services/ --json | jq '.[] | {name, tier, rule}'`,
-		Args: cli.UsageArgs(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if len(files) == 0 {
-				return exit.New(exit.Usage, "name them with -f; -f - is standard input", "there are no files to explain")
-			}
-			node, err := labels.ConvertSelectorToLabelsMap(nodeLabels)
+  kubectl get pods,nodes,priorityclasses,limitranges -A -o yaml | kubectl temper explain -f - -f policy.yaml`,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			answers, err := f.answers(cmd, names)
 			if err != nil {
-				return exit.New(exit.Usage, "write them as pool=latency,zone=a", "--node-labels: %w", err)
-			}
-			manifests, err := read(cmd.InOrStdin(), files)
-			if err != nil {
-				return exit.New(exit.Usage, "", "%w", err)
-			}
-			for _, kind := range slices.Sorted(maps.Keys(manifests.Others())) {
-				fmt.Fprintf(cmd.ErrOrStderr(), "kubectl temper: left alone: %d of %s\n", manifests.Others()[kind], kind)
-			}
-			if err := addDefaults(manifests, cmd.ErrOrStderr()); err != nil {
 				return err
 			}
-			answers, err := manifests.Answers(node)
-			if err != nil {
-				return exit.New(exit.Usage, "", "%w", err)
-			}
-			if asJSON {
+			if f.asJSON {
 				encoder := json.NewEncoder(cmd.OutOrStdout())
 				encoder.SetIndent("", "  ")
 				return encoder.Encode(answers)
@@ -75,10 +69,73 @@ webhook, a LimitRange or a default PriorityClass that no file has.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "manifest, or folder of manifests (.yaml, .yml, .json); - is standard input; can be given again")
-	cmd.Flags().StringVar(&nodeLabels, "node-labels", "", "labels of the node that the pods will run on")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().StringArrayVarP(&f.files, "filename", "f", nil, "manifest, or folder of manifests (.yaml, .yml, .json); - is standard input; can be given again")
+	cmd.Flags().StringVar(&f.nodeLabels, "node-labels", "", "with -f: labels of the node that the pods will run on")
+	cmd.Flags().BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "the pods of all namespaces")
+	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print JSON")
+	f.cluster.AddFlags(cmd.Flags())
 	return cmd
+}
+
+func (f *explainFlags) answers(cmd *cobra.Command, names []string) ([]explain.Answer, error) {
+	switch {
+	case len(f.files) > 0 && (len(names) > 0 || f.allNamespaces):
+		return nil, exit.New(exit.Usage, "leave out -f, or the pods' names and -A", "pods are those of the files, or those of the cluster")
+	case len(f.files) > 0:
+		return f.ofFiles(cmd.InOrStdin(), cmd.ErrOrStderr())
+	case f.nodeLabels != "":
+		return nil, exit.New(exit.Usage, "leave it out; pods of a cluster have a node", "--node-labels is for manifests (-f)")
+	case f.allNamespaces && len(names) > 0:
+		return nil, exit.New(exit.Usage, "give their namespace by -n", "a pod's name may be in many namespaces")
+	}
+	return f.ofCluster(cmd.Context(), names, cmd.ErrOrStderr())
+}
+
+// ofFiles answers for manifests; what it leaves alone, and what stands in, it tells the log.
+func (f *explainFlags) ofFiles(in io.Reader, log io.Writer) ([]explain.Answer, error) {
+	node, err := labels.ConvertSelectorToLabelsMap(f.nodeLabels)
+	if err != nil {
+		return nil, exit.New(exit.Usage, "write them as pool=latency,zone=a", "--node-labels: %w", err)
+	}
+	manifests, err := read(in, f.files)
+	if err != nil {
+		return nil, exit.New(exit.Usage, "", "%w", err)
+	}
+	for _, kind := range slices.Sorted(maps.Keys(manifests.Others())) {
+		fmt.Fprintf(log, "kubectl temper: left alone: %d of %s\n", manifests.Others()[kind], kind)
+	}
+	if err := addDefaults(manifests, log); err != nil {
+		return nil, err
+	}
+	answers, err := manifests.Answers(node)
+	if err != nil {
+		return nil, exit.New(exit.Usage, "", "%w", err)
+	}
+	return answers, nil
+}
+
+// ofCluster answers for pods of the cluster; policies that are not valid it tells the log.
+func (f *explainFlags) ofCluster(ctx context.Context, names []string, log io.Writer) ([]explain.Answer, error) {
+	cluster, namespace, err := connect(f.cluster)
+	if err != nil {
+		return nil, err
+	}
+	if f.allNamespaces {
+		namespace = ""
+	}
+	answers, faults, err := explain.OfCluster(ctx, cluster, namespace, names)
+	for _, fault := range faults {
+		fmt.Fprintf(log, "kubectl temper: left out: %v\n", fault)
+	}
+	switch {
+	case meta.IsNoMatchError(err):
+		return nil, exit.New(exit.Failed, "install Temper in it, or explain manifests with -f", "this cluster knows no TierPolicy")
+	case err != nil:
+		return nil, err
+	case len(answers) == 0 && namespace != "":
+		fmt.Fprintf(log, "kubectl temper: there are no pods in namespace %s\n", namespace)
+	}
+	return answers, nil
 }
 
 func read(in io.Reader, files []string) (*explain.Manifests, error) {

@@ -1,4 +1,4 @@
-// Package explain says of manifests which tier their pods will be in, without a cluster.
+// Package explain says which tier pods are in: those of manifests, without a cluster, and those of a cluster.
 package explain
 
 import (

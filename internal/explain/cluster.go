@@ -1,0 +1,97 @@
+package explain
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"temper.dev/temper/api/v1alpha1"
+	"temper.dev/temper/internal/policy"
+)
+
+// Scheme has the kinds that matter to tiers.
+func Scheme() *runtime.Scheme { return scheme }
+
+// OfCluster is what becomes of pods that a cluster has: those of a namespace ("": of all)
+// that have not ended, or those of it that are named.
+// Policies that are not valid are left out, and returned as faults.
+func OfCluster(ctx context.Context, cluster client.Reader, namespace string, names []string) (answers []Answer, faults []error, err error) {
+	var from v1alpha1.TierPolicyList
+	if err := cluster.List(ctx, &from); err != nil {
+		return nil, nil, fmt.Errorf("list TierPolicies: %w", err)
+	}
+	var policies []*policy.Policy
+	for i := range from.Items {
+		p, err := policy.Compile(&from.Items[i])
+		if err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		policies = append(policies, p)
+	}
+	pods, err := podsOf(ctx, cluster, namespace, names)
+	if err != nil {
+		return nil, nil, err
+	}
+	nodes, err := nodesOf(ctx, cluster)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range pods {
+		answers = append(answers, answerFor(&pods[i], policies, nodes))
+	}
+	slices.SortFunc(answers, func(a, b Answer) int { return cmp.Compare(a.Name, b.Name) })
+	return answers, faults, nil
+}
+
+func podsOf(ctx context.Context, cluster client.Reader, namespace string, names []string) ([]corev1.Pod, error) {
+	if len(names) == 0 {
+		var list corev1.PodList
+		err := cluster.List(ctx, &list, client.InNamespace(namespace))
+		return slices.DeleteFunc(list.Items, hasEnded), err
+	}
+	pods := make([]corev1.Pod, len(names))
+	for i, name := range names {
+		if err := cluster.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &pods[i]); err != nil {
+			return nil, err
+		}
+	}
+	return pods, nil
+}
+
+func hasEnded(p corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+}
+
+// nodesOf is the labels of all nodes. Nothing else of them is asked for: they are large objects.
+func nodesOf(ctx context.Context, cluster client.Reader) (map[string]labels.Set, error) {
+	list := metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NodeList"))
+	if err := cluster.List(ctx, &list); err != nil {
+		return nil, fmt.Errorf("list nodes: %w", err)
+	}
+	nodes := map[string]labels.Set{}
+	for _, n := range list.Items {
+		nodes[n.Name] = n.Labels
+	}
+	return nodes, nil
+}
+
+func answerFor(pod *corev1.Pod, policies []*policy.Policy, nodes map[string]labels.Set) Answer {
+	on, known := nodes[pod.Spec.NodeName]
+	a := Answer{Name: "Pod/" + pod.Namespace + "/" + pod.Name, Verdict: policy.Select(policies, on).Tier(pod)}
+	switch {
+	case pod.Spec.NodeName == "":
+		a.Unknown = append(a.Unknown, "the node, and so the policy: the pod is not bound to one yet")
+	case !known:
+		a.Unknown = append(a.Unknown, fmt.Sprintf("the labels of node %s, which does not exist", pod.Spec.NodeName))
+	}
+	return a
+}

@@ -1,0 +1,139 @@
+//go:build kubernetes
+
+// Package kubernetes tests what Temper adds to a cluster, in a real API server with a real etcd.
+package kubernetes
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"temper.dev/temper/internal/explain"
+)
+
+const (
+	root      = "../.."
+	manifests = root + "/packaging/kubernetes"
+)
+
+// How long the API server may take to follow what was changed.
+const patience = 30 * time.Second
+
+var (
+	server  = apiServer()
+	cluster client.Client
+)
+
+func TestMain(m *testing.M) {
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	server.CRDDirectoryPaths = []string{manifests + "/crds"}
+	config, err := server.Start()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "the API server does not start; 'make kubernetes' builds it:", err)
+		return 1
+	}
+	defer server.Stop()
+	if cluster, err = client.New(config, client.Options{Scheme: explain.Scheme()}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	for _, name := range []string{"priorityclasses.yaml", "tierpolicy.yaml", "admission.yaml"} {
+		if err := apply(filepath.Join(manifests, name)); err != nil {
+			fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+			return 1
+		}
+	}
+	return m.Run()
+}
+
+// apiServer is one that was not started, of the programs in the folder that TEMPER_KUBERNETES names.
+func apiServer() *envtest.Environment {
+	programs := os.Getenv("TEMPER_KUBERNETES")
+	e := &envtest.Environment{ErrorIfCRDPathMissing: true, BinaryAssetsDirectory: programs}
+	e.ControlPlane.GetAPIServer().Path = filepath.Join(programs, "kube-apiserver")
+	e.ControlPlane.Etcd = &envtest.Etcd{Path: filepath.Join(programs, "etcd")}
+	return e
+}
+
+// apply makes what a file holds.
+func apply(file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for decoder := utilyaml.NewYAMLOrJSONDecoder(f, 4096); ; {
+		var object unstructured.Unstructured
+		if err := decoder.Decode(&object.Object); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if err := cluster.Create(context.Background(), &object); err != nil {
+			return err
+		}
+	}
+}
+
+func create(t *testing.T, object client.Object) {
+	t.Helper()
+	if err := cluster.Create(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cluster.Delete(context.Background(), object); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// namespace makes one, which stays: only a controller that does not run here could remove it.
+func namespace(t *testing.T, name string, labels map[string]string) {
+	t.Helper()
+	if err := cluster.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func class(t *testing.T, name string, value int32) {
+	t.Helper()
+	create(t, &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value})
+}
+
+func podOf(namespace, name, class string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec:       corev1.PodSpec{PriorityClassName: class, Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+	}
+}
+
+// tryOut says what the API server would say to a pod, without making it.
+func tryOut(t *testing.T, pod *corev1.Pod) error {
+	t.Helper()
+	return cluster.Create(t.Context(), pod.DeepCopy(), client.DryRunAll)
+}
+
+// eventually awaits what the API server does a moment after it was told to.
+func eventually(t *testing.T, what string, reached func() bool) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience, true, func(context.Context) (bool, error) { return reached(), nil })
+	if err != nil {
+		t.Fatalf("%s: not within %v", what, patience)
+	}
+}
