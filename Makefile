@@ -59,7 +59,7 @@ demo: lab-deps build ## what Temper does to two services, in about ten minutes; 
 records: build peers ## measure all that the claims stand on; takes about four hours, can be interrupted and run again
 	@scripts/records.sh records
 
-test: deps build jvm-service test-unit pathfence-test test-kubernetes test-guest test-timed test-lab ## the tests that CI runs
+test: deps build jvm-service test-unit pathfence-test pathfence-java-test test-kubernetes test-guest test-timed test-lab ## the tests that CI runs
 
 test-unit: ## the tests that need no guest
 	$(GO) test ./...
