@@ -15,7 +15,7 @@ include packaging/install.mk
 include docs/docs.mk
 include pathfence/pathfence.mk
 
-.PHONY: kubernetes test-kubernetes generate kubectl-temper pathfence-top demo jvm-service records chaos soak kernels peers topologies test-chaos help deps lab-deps build temper sched guest test test-unit test-guest test-timed test-lab lint clean
+.PHONY: guest-tests kubernetes test-kubernetes generate kubectl-temper pathfence-top demo jvm-service records chaos soak kernels peers topologies test-chaos help deps lab-deps build temper sched guest test test-unit test-guest test-timed test-lab lint clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -70,24 +70,25 @@ kubernetes: ## etcd and kube-apiserver from source, in build/kubernetes/: tests 
 test-kubernetes: kubernetes kubectl-temper ## what Temper adds to a cluster, in a real API server
 	TEMPER_KUBERNETES=$(CURDIR)/build/kubernetes $(GO) test -count=1 -tags kubernetes ./test/kubernetes
 
+# Linked statically: the guest has no C library.
+guest-tests: | build/guest
+	CGO_ENABLED=0 $(GO) test -c -trimpath -tags guest -o build/guest.test ./test/guest
+
 # Tests named TestTimed... measure time, and want the deterministic machine: test-timed.
-test-guest: build ## scheduler, loader and agent in a real kernel, in an emulated machine
-	$(GO) test -c -trimpath -tags guest -o build/guest.test ./test/guest
+test-guest: build guest-tests ## scheduler, loader and agent in a real kernel, in an emulated machine
 	timeout 1500 bin/temper lab exec --timeout 900s --cpus 2 --console build/console.log --file /guest.test=build/guest.test -- \
 		/guest.test -test.v -test.skip '^Test(Timed|Interrupted|Topology)' || { status=$$?; cat build/console.log; exit $$status; }
 	bin/temper lab survey --kernels 6.18 --check records/kernels.json
 	$(MAKE) topologies TOPOLOGIES='1x2x2 2x2x1'
 
 TOPOLOGIES := 1x2x1 1x2x2 2x2x1 1x4x2 1x8x1 2x4x2
-topologies: build ## fences, loans and SMT, on machines of several shapes: sockets x cores x threads
-	$(GO) test -c -trimpath -tags guest -o build/guest.test ./test/guest
+topologies: build guest-tests ## fences, loans and SMT, on machines of several shapes: sockets x cores x threads
 	for shape in $(TOPOLOGIES); do \
 		timeout 1500 bin/temper lab exec --timeout 900s --topology $$shape --console build/console.log --file /guest.test=build/guest.test -- \
 			/guest.test -test.v -test.run '^TestTopology' || { status=$$?; cat build/console.log; exit $$status; } \
 	done
 
-test-timed: build ## the tests of figures, on the deterministic machine
-	$(GO) test -c -trimpath -tags guest -o build/guest.test ./test/guest
+test-timed: build guest-tests ## the tests of figures, on the deterministic machine
 	scripts/timed.sh '^Test(Timed|Interrupted)'
 
 # The same seed twice gives the same record, to the last digit; on the way, a bursty service and a
@@ -131,9 +132,8 @@ peers: build ## the schedulers of others that Temper is compared with, in build/
 	@scripts/peers.sh build/peers
 	@cp lab/peers/*.json build/peers/
 
-kernels: build ## find out on which of the archive's kernels the scheduler works; records/kernels.json
+kernels: build guest-tests ## find out on which of the archive's kernels the scheduler works; records/kernels.json
 	scripts/upstream.sh 6.12
-	$(GO) test -c -trimpath -tags guest -o build/guest.test ./test/guest
 	bin/temper lab survey --kernels 6.12 --suite build/guest.test --json records/kernels.json
 	bin/temper lab survey --suite build/guest.test --json records/kernels.json
 
