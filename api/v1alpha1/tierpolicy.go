@@ -5,6 +5,9 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // TierLabel is the label by which a pod asks for a tier lower than the one that a policy gives it.
 const TierLabel = "temper.dev/tier"
 
+// HighestTierLabel is the label by which a namespace says which tier its pods may be in at most.
+const HighestTierLabel = "temper.dev/highest-tier"
+
 // Tier is how urgent a pod's work is.
 // +kubebuilder:validation:Enum=system;critical;standard;background
 type Tier string

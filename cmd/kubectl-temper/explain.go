@@ -41,10 +41,11 @@ all of the namespace that have not ended.
 
 With -f it reads manifests instead, and asks no cluster: run it before a policy or a service is applied. It then
 answers for each pod, and each workload that makes pods. Files may hold pods, Deployments, StatefulSets,
-DaemonSets, ReplicaSets, Jobs and CronJobs; TierPolicies; PriorityClasses, whose values rules may ask for; and
-Nodes, whose labels tell which policy is for a pod that is bound to one. Whatever else they hold is left alone,
-and named on standard error. A later policy or class of the same name takes the earlier one's place. Temper's own
-default policy and PriorityClasses stand in for those that no file has.
+DaemonSets, ReplicaSets, Jobs and CronJobs; TierPolicies; PriorityClasses, whose values rules may ask for; Nodes,
+whose labels tell which policy is for a pod that is bound to one; and Namespaces, whose labels say which tier pods
+may be in at most. Whatever else they hold is left alone, and named on standard error. A later policy or class of
+the same name takes the earlier one's place. Temper's own default policy and PriorityClasses stand in for those
+that no file has.
 
 A pod's label temper.dev/tier lowers its tier; one that would raise it is refused, which is shown below
 the table, as is what cannot be known. Of manifests that does not include what admission may change beyond
@@ -54,7 +55,7 @@ what the files say: a webhook, a LimitRange or a default PriorityClass that no f
   kubectl temper explain -A --json | jq '.[] | select(.tier == "critical") | .name'
   kubectl temper explain -f deployment.yaml
   kubectl temper explain -f services/ -f policy.yaml --node-labels pool=latency
-  kubectl get pods,nodes,priorityclasses,limitranges -A -o yaml | kubectl temper explain -f - -f policy.yaml`,
+  kubectl get pods,nodes,namespaces,priorityclasses,limitranges -A -o yaml | kubectl temper explain -f - -f policy.yaml`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			answers, err := f.answers(cmd, names)
 			if err != nil {

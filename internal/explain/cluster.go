@@ -40,12 +40,17 @@ func OfCluster(ctx context.Context, cluster client.Reader, namespace string, nam
 	if err != nil {
 		return nil, nil, err
 	}
-	nodes, err := nodesOf(ctx, cluster)
+	nodes, err := labelsOf(ctx, cluster, "Node")
+	if err != nil {
+		return nil, nil, err
+	}
+	namespaces, err := labelsOf(ctx, cluster, "Namespace")
 	if err != nil {
 		return nil, nil, err
 	}
 	for i := range pods {
-		answers = append(answers, answerFor(&pods[i], policies, nodes))
+		in := &policy.Namespace{Name: pods[i].Namespace, Labels: namespaces[pods[i].Namespace]}
+		answers = append(answers, answerFor(&pods[i], in, policies, nodes))
 	}
 	slices.SortFunc(answers, func(a, b Answer) int { return cmp.Compare(a.Name, b.Name) })
 	return answers, faults, nil
@@ -70,23 +75,23 @@ func hasEnded(p corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 
-// nodesOf is the labels of all nodes. Nothing else of them is asked for: they are large objects.
-func nodesOf(ctx context.Context, cluster client.Reader) (map[string]labels.Set, error) {
+// labelsOf is the labels of all nodes, or all namespaces. Nothing else is asked for: nodes are large objects.
+func labelsOf(ctx context.Context, cluster client.Reader, kind string) (map[string]labels.Set, error) {
 	list := metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NodeList"))
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind + "List"))
 	if err := cluster.List(ctx, &list); err != nil {
-		return nil, fmt.Errorf("list nodes: %w", err)
+		return nil, fmt.Errorf("list each %s: %w", kind, err)
 	}
-	nodes := map[string]labels.Set{}
-	for _, n := range list.Items {
-		nodes[n.Name] = n.Labels
+	all := map[string]labels.Set{}
+	for _, object := range list.Items {
+		all[object.Name] = object.Labels
 	}
-	return nodes, nil
+	return all, nil
 }
 
-func answerFor(pod *corev1.Pod, policies []*policy.Policy, nodes map[string]labels.Set) Answer {
+func answerFor(pod *corev1.Pod, in *policy.Namespace, policies []*policy.Policy, nodes map[string]labels.Set) Answer {
 	on, known := nodes[pod.Spec.NodeName]
-	a := Answer{Name: "Pod/" + pod.Namespace + "/" + pod.Name, Verdict: policy.Select(policies, on).Tier(pod)}
+	a := Answer{Name: "Pod/" + pod.Namespace + "/" + pod.Name, Verdict: policy.Select(policies, on).Tier(pod, in)}
 	switch {
 	case pod.Spec.NodeName == "":
 		a.Unknown = append(a.Unknown, "the node, and so the policy: the pod is not bound to one yet")

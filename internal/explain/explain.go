@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"temper.dev/temper/api/v1alpha1"
 	"temper.dev/temper/internal/policy"
 )
 
@@ -33,24 +34,42 @@ func (m *Manifests) Answers(node labels.Set) ([]Answer, error) {
 	}
 	var answers []Answer
 	for _, p := range m.pods {
-		unknown := m.admit(p.Pod)
-		on, known := m.nodes[p.Spec.NodeName]
-		if !known {
-			on = node
-		}
-		if p.Spec.NodeName != "" && !known && len(node) == 0 {
-			unknown = append(unknown, fmt.Sprintf("the labels of node %s, which no file has", p.Spec.NodeName))
-		}
-		verdict := policy.Select(policies, on).Tier(p.Pod)
-		if verdict.Unresolved {
-			unknown = append(unknown, fmt.Sprintf("the value of PriorityClass %s, which no file has", p.Spec.PriorityClassName))
-		}
-		answers = append(answers, Answer{p.name, verdict, unknown})
+		answers = append(answers, m.answer(p, policies, node))
 	}
 	if len(answers) == 0 {
 		return nil, errors.New("there is nothing in the files that makes pods")
 	}
 	return answers, nil
+}
+
+func (m *Manifests) answer(p pod, policies []*policy.Policy, node labels.Set) Answer {
+	a := Answer{Name: p.name, Unknown: m.admit(p.Pod)}
+	on, known := m.nodes[p.Spec.NodeName]
+	if !known {
+		on = node
+	}
+	if p.Spec.NodeName != "" && !known && len(node) == 0 {
+		a.Unknown = append(a.Unknown, fmt.Sprintf("the labels of node %s, which no file has", p.Spec.NodeName))
+	}
+	applies := policy.Select(policies, on)
+	in := m.namespace(p.Namespace)
+	a.Verdict = applies.Tier(p.Pod, in)
+	if unlabelled := applies.Tier(p.Pod, &policy.Namespace{Name: p.Namespace}); in == nil && unlabelled.Tier != a.Tier {
+		a.Unknown = append(a.Unknown, fmt.Sprintf("whether its namespace is labelled %s: %v; without, it is %v", v1alpha1.HighestTierLabel, a.Tier, unlabelled.Tier))
+	}
+	if a.Unresolved {
+		a.Unknown = append(a.Unknown, fmt.Sprintf("the value of PriorityClass %s, which no file has", p.Spec.PriorityClassName))
+	}
+	return a
+}
+
+// namespace is what the files say of a namespace; nil: nothing.
+func (m *Manifests) namespace(name string) *policy.Namespace {
+	its, known := m.spaces[name]
+	if !known {
+		return nil
+	}
+	return &policy.Namespace{Name: name, Labels: its}
 }
 
 // Write writes answers as a table, and below it what was refused and what is not known.

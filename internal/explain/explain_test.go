@@ -60,8 +60,14 @@ spec:
 const goldPod = `
 apiVersion: v1
 kind: Pod
-metadata: {name: p}
+metadata: {name: p, namespace: shop}
 spec: {priorityClassName: gold, containers: [{name: c, image: i}]}
+`
+
+const shop = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop, labels: {temper.dev/highest-tier: system}}
 `
 
 const goldClass = `
@@ -97,13 +103,27 @@ func TestPriorityOfAClassIsLookedUp(t *testing.T) {
 		{"a pod that is bound to a node", []string{goldPolicy, strings.Replace(goldPod, "spec: {", "spec: {nodeName: one, ", 1), goldClass,
 			"apiVersion: v1\nkind: Node\nmetadata: {name: one, labels: {pool: latency}}"}, nil, tier.Critical, false},
 		{"a pod that is bound to an unknown node", []string{goldPolicy, strings.Replace(goldPod, "spec: {", "spec: {nodeName: one, ", 1), goldClass}, nil, tier.Standard, true},
-		{"a LimitRange", []string{goldPod, "apiVersion: v1\nkind: LimitRange\nmetadata: {name: l}\nspec: {limits: []}"}, nil, tier.Standard, true},
+		{"a LimitRange", []string{goldPod, "apiVersion: v1\nkind: LimitRange\nmetadata: {name: l, namespace: shop}\nspec: {limits: []}"}, nil, tier.Standard, true},
 		{"a LimitRange of another namespace", []string{goldPod, "apiVersion: v1\nkind: LimitRange\nmetadata: {name: l, namespace: ns}\nspec: {limits: []}"}, nil, tier.Standard, false},
+		{"a namespace that allows less", []string{goldPolicy, goldPod, goldClass, strings.Replace(shop, "system", "standard", 1)}, latency, tier.Standard, false},
 		{"no class", []string{goldPolicy, strings.Replace(goldPod, "priorityClassName: gold, ", "", 1), goldClass}, latency, tier.Background, false},
 	} {
-		got := answers(t, readAll(t, c.texts...), c.node)[0]
+		got := answers(t, readAll(t, append([]string{shop}, c.texts...)...), c.node)[0]
 		if got.Tier != c.tier || (len(got.Unknown) > 0) != c.unknown {
 			t.Errorf("%s: %+v", c.what, got)
+		}
+	}
+}
+
+func TestUnknownNamespaceIsTold(t *testing.T) {
+	for _, c := range []struct{ pod, unknown string }{
+		{goldPod, "whether its namespace is labelled temper.dev/highest-tier: critical; without, it is standard"},
+		{strings.Replace(goldPod, "shop", "kube-system", 1), ""},
+		{strings.Replace(goldPod, "priorityClassName: gold", "priorityClassName: system-node-critical", 1), ""},
+	} {
+		got := answers(t, readAll(t, goldClass, c.pod, strings.Replace(goldPolicy, "min: 500", "min: 500, max: 2000", 1)), labels.Set{"pool": "latency"})[0]
+		if strings.Join(got.Unknown, "; ") != c.unknown {
+			t.Errorf("%s: %q is not known", got.Name, got.Unknown)
 		}
 	}
 }

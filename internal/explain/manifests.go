@@ -22,8 +22,9 @@ type Manifests struct {
 	policies []*v1alpha1.TierPolicy
 	classes  []*schedulingv1.PriorityClass
 	nodes    map[string]labels.Set
-	limited  map[string]bool // namespaces that have a LimitRange
-	others   map[string]int  // objects that are left alone, by kind
+	spaces   map[string]labels.Set // of namespaces
+	limited  map[string]bool       // namespaces that have a LimitRange
+	others   map[string]int        // objects that are left alone, by kind
 }
 
 // pod is a pod, or what a workload makes its pods from.
@@ -53,6 +54,11 @@ func (m *Manifests) take(object runtime.Object, kind string) error {
 			m.nodes = map[string]labels.Set{}
 		}
 		m.nodes[o.Name] = o.Labels
+	case *corev1.Namespace:
+		if m.spaces == nil {
+			m.spaces = map[string]labels.Set{}
+		}
+		m.spaces[o.Name] = o.Labels
 	case *corev1.LimitRange:
 		if m.limited == nil {
 			m.limited = map[string]bool{}

@@ -64,8 +64,9 @@ type Verdict struct {
 	Reason string    `json:"reason"`
 	// A rule that comes before asks for the pod's priority, which nobody has resolved yet (spec.priority is nil).
 	Unresolved bool `json:"unresolved,omitempty"`
-	// What the pod's label asks for and does not get.
+	// What labels ask for and do not get.
 	Refused string `json:"refused,omitempty"`
+	builtIn bool   // by Kubernetes' own class alone
 }
 
 // Compile checks a policy. The API server checks the same (packaging/kubernetes/crds); a file was seen by no API server.
@@ -205,23 +206,38 @@ func byAge(a, b *v1alpha1.TierPolicy) int {
 	return -1
 }
 
-// Tier is a pod's tier. Without a policy (nil) a pod is standard, or what its label lowers it to.
-func (p *Policy) Tier(pod *corev1.Pod) Verdict {
+// Tier is a pod's tier in its namespace. Without a policy (nil) a pod is standard, or what labels lower it to; where
+// nothing is known of the namespace (nil), it is taken to allow all.
+func (p *Policy) Tier(pod *corev1.Pod, in *Namespace) Verdict {
 	v := p.given(pod)
+	if in != nil {
+		in.limit(&v)
+	}
 	asked, labelled := pod.Labels[v1alpha1.TierLabel]
 	if !labelled {
 		return v
 	}
 	switch t, err := tier.Parse(asked); {
 	case err != nil:
-		v.Refused = fmt.Sprintf("label %s: %v", v1alpha1.TierLabel, err)
+		v.refuse("label %s: %v", v1alpha1.TierLabel, err)
 	case t < v.Tier:
-		v.Refused = fmt.Sprintf("label %s asks for %v; a label lowers a pod's tier, and never raises it", v1alpha1.TierLabel, t)
+		v.refuse("label %s asks for %v; a label lowers a pod's tier, and never raises it", v1alpha1.TierLabel, t)
 	case t > v.Tier:
-		v.Reason = fmt.Sprintf("label %s, below %v by %s", v1alpha1.TierLabel, v.Tier, v.Reason)
-		v.Tier = t
+		v.lower(t, "label "+v1alpha1.TierLabel)
 	}
 	return v
+}
+
+func (v *Verdict) lower(to tier.Tier, why string) {
+	v.Reason = fmt.Sprintf("%s, below %v (%s)", why, v.Tier, v.Reason)
+	v.Tier = to
+}
+
+func (v *Verdict) refuse(format string, args ...any) {
+	if v.Refused != "" {
+		v.Refused += "; "
+	}
+	v.Refused += fmt.Sprintf(format, args...)
 }
 
 // given is a pod's tier by policy alone.
@@ -245,7 +261,7 @@ func (p *Policy) given(pod *corev1.Pod) Verdict {
 		return v
 	}
 	if c, ok := builtIn[pod.Spec.PriorityClassName]; ok {
-		v.Tier, v.Reason = c.tier, "PriorityClass "+pod.Spec.PriorityClassName
+		v.Tier, v.Reason, v.builtIn = c.tier, "PriorityClass "+pod.Spec.PriorityClassName, true
 		return v
 	}
 	class := qos.GetPodQOS(pod)

@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -67,7 +68,7 @@ func TestTier(t *testing.T) {
 		{"no policy", nil, podOf("gold", new(int32(0)), ""), tier.Standard, "", false, false},
 		{"no policy, and a label", nil, podOf("gold", new(int32(0)), "background"), tier.Background, "", false, false},
 	} {
-		v := c.policy.Tier(c.pod)
+		v := c.policy.Tier(c.pod, nil)
 		if v.Tier != c.tier || v.Rule != c.rule || (v.Refused != "") != c.refused || v.Unresolved != c.unknown || v.Reason == "" {
 			t.Errorf("%s: %+v", c.what, v)
 		}
@@ -140,10 +141,10 @@ func TestLabelsNeverRaise(t *testing.T) {
 		}
 		compiled++
 		pod := podOf(classes[random.IntN(len(classes))], number(), "")
-		without := p.Tier(pod)
+		without := p.Tier(pod, nil)
 		label := append(tiers, "", "urgent")[random.IntN(len(tiers)+2)]
 		pod.Labels = map[string]string{v1alpha1.TierLabel: string(label)}
-		with := p.Tier(pod)
+		with := p.Tier(pod, nil)
 		asked, err := tier.Parse(string(label))
 		if with.Tier != without.Tier && (err != nil || with.Tier != asked || with.Tier < without.Tier) {
 			t.Fatalf("seed %d: label %q takes a pod from %v to %v", seed, label, without.Tier, with.Tier)
@@ -154,5 +155,45 @@ func TestLabelsNeverRaise(t *testing.T) {
 	}
 	if compiled < 5_000 {
 		t.Errorf("seed %d: only %d policies were valid", seed, compiled)
+	}
+}
+
+func TestNamespaceLimitsItsPods(t *testing.T) {
+	p := compile(t, v1alpha1.TierPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: "p"},
+		Spec: v1alpha1.TierPolicySpec{
+			Rules: []v1alpha1.TierRule{{Name: "gold", PriorityClassNames: []string{"gold"}, Tier: "critical"}},
+			QoS:   v1alpha1.QoSTiers{BestEffort: "system"},
+		},
+	})
+	const label = v1alpha1.HighestTierLabel
+	for _, c := range []struct {
+		what            string
+		policy          *Policy
+		pod             *corev1.Pod
+		in              *Namespace
+		tier            tier.Tier
+		reason, refused string
+	}{
+		{"nothing is known", p, podOf("gold", nil, ""), nil, tier.Critical, "PriorityClass gold", ""},
+		{"no label", p, podOf("gold", nil, ""), &Namespace{Name: "shop"}, tier.Standard,
+			"namespace shop, which has no label temper.dev/highest-tier, below critical (PriorityClass gold)", ""},
+		{"no label, by QoS class", p, podOf("", nil, ""), &Namespace{Name: "shop"}, tier.Standard, "below system (QoS class BestEffort)", ""},
+		{"allowed", p, podOf("gold", nil, ""), &Namespace{"shop", labels.Set{label: "critical"}}, tier.Critical, "PriorityClass gold", ""},
+		{"more than allowed", p, podOf("", nil, ""), &Namespace{"shop", labels.Set{label: "critical"}}, tier.Critical,
+			"label temper.dev/highest-tier of namespace shop, below system (QoS class BestEffort)", ""},
+		{"background is the highest", p, podOf("gold", nil, ""), &Namespace{"batch", labels.Set{label: "background"}}, tier.Background, "below critical", ""},
+		{"without a policy, too", nil, podOf("gold", nil, ""), &Namespace{"batch", labels.Set{label: "background"}}, tier.Background, "below standard (no policy is for this node)", ""},
+		{"a label that is no tier", p, podOf("gold", nil, ""), &Namespace{"shop", labels.Set{label: "urgent"}}, tier.Standard, "below critical", `unknown tier "urgent"`},
+		{"Kubernetes' own namespace", p, podOf("gold", nil, ""), &Namespace{Name: "kube-system"}, tier.Critical, "PriorityClass gold", ""},
+		{"Kubernetes' own namespace, labelled", p, podOf("gold", nil, ""), &Namespace{"kube-system", labels.Set{label: "standard"}}, tier.Standard, "below critical", ""},
+		{"Kubernetes' own class", p, podOf("system-node-critical", nil, ""), &Namespace{Name: "network"}, tier.System, "PriorityClass system-node-critical", ""},
+		{"the pod's label lowers further", p, podOf("gold", nil, "background"), &Namespace{Name: "shop"}, tier.Background, "below standard (namespace shop", ""},
+		{"the pod's label does not raise again", p, podOf("gold", nil, "critical"), &Namespace{Name: "shop"}, tier.Standard, "below critical", "asks for critical"},
+	} {
+		v := c.policy.Tier(c.pod, c.in)
+		if v.Tier != c.tier || !strings.Contains(v.Reason, c.reason) || !strings.Contains(v.Refused, c.refused) || (c.refused == "") != (v.Refused == "") {
+			t.Errorf("%s: %v by %q, refused %q", c.what, v.Tier, v.Reason, v.Refused)
+		}
 	}
 }

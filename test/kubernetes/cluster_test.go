@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +21,7 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"temper.dev/temper/internal/explain"
 )
@@ -42,6 +44,7 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) int {
+	log.SetLogger(logr.Discard()) // what fails is returned, too
 	server.CRDDirectoryPaths = []string{manifests + "/crds"}
 	config, err := server.Start()
 	if err != nil {
@@ -65,9 +68,10 @@ func run(m *testing.M) int {
 // apiServer is one that was not started, of the programs in the folder that TEMPER_KUBERNETES names.
 func apiServer() *envtest.Environment {
 	programs := os.Getenv("TEMPER_KUBERNETES")
-	e := &envtest.Environment{ErrorIfCRDPathMissing: true, BinaryAssetsDirectory: programs}
+	const start = 2 * time.Minute // on a host that has other things to do, too
+	e := &envtest.Environment{ErrorIfCRDPathMissing: true, ControlPlaneStartTimeout: start}
 	e.ControlPlane.GetAPIServer().Path = filepath.Join(programs, "kube-apiserver")
-	e.ControlPlane.Etcd = &envtest.Etcd{Path: filepath.Join(programs, "etcd")}
+	e.ControlPlane.Etcd = &envtest.Etcd{Path: filepath.Join(programs, "etcd"), StartTimeout: start}
 	return e
 }
 
