@@ -80,7 +80,7 @@ func labelsOf(ctx context.Context, cluster client.Reader, kind string) (map[stri
 	list := metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind + "List"))
 	if err := cluster.List(ctx, &list); err != nil {
-		return nil, fmt.Errorf("list each %s: %w", kind, err)
+		return nil, fmt.Errorf("list %ss: %w", kind, err)
 	}
 	all := map[string]labels.Set{}
 	for _, object := range list.Items {
