@@ -12,6 +12,7 @@ import (
 	"temper.dev/temper/internal/config"
 	"temper.dev/temper/internal/exit"
 	"temper.dev/temper/internal/host"
+	"temper.dev/temper/internal/status"
 )
 
 func newAgentCommand() *cobra.Command {
@@ -41,7 +42,7 @@ but leaves the scheduler attached for the next agent (an upgrade without a gap).
 				return err
 			}
 			if metrics != "" {
-				if err := serveMetrics(cmd.Context(), metrics, host.Root(root)); err != nil {
+				if err := status.Serve(cmd.Context(), metrics, host.Root(root)); err != nil {
 					return err
 				}
 			}

@@ -12,10 +12,8 @@ import (
 	"time"
 
 	"temper.dev/temper/internal/cgroup"
-	"temper.dev/temper/internal/config"
 	"temper.dev/temper/internal/enforce"
 	"temper.dev/temper/internal/host"
-	"temper.dev/temper/internal/run"
 	"temper.dev/temper/internal/tier"
 )
 
@@ -44,14 +42,16 @@ type Watcher interface {
 // Agent is the loop and what it works on. One goroutine owns all of it.
 type Agent struct {
 	root    host.Root
-	path    string // of the configuration
+	source  Source
 	log     *slog.Logger
 	kernel  Kernel
 	watcher Watcher
+	onState func(State) // nil, or told of each change of the state
 
-	cfg     *config.Config
-	units   map[string]string // cgroup by unit
-	tiers   enforce.TierMap   // nil while scx_temper is not attached
+	wanted  Wanted          // at the last look
+	args    []string        // that scx_temper was started with, or would have been
+	checked map[string]bool // members whose cpu controller was seen to since the last resync
+	tiers   enforce.TierMap // nil while scx_temper is not attached
 	idle    *enforce.Idle
 	ladder  enforce.Ladder
 	loader  Loader         // nil while scx_temper does not run
@@ -60,7 +60,6 @@ type Agent struct {
 	renew   bool           // scx_temper was asked to end because its arguments changed
 	retry   *time.Timer
 	state   State
-	fault   string // a configuration that was refused at a reload
 	noMap   string // why the tier map of an attached scheduler cannot be opened
 	written string // the state as last written, to write only changes
 }
@@ -72,12 +71,8 @@ type Kernel struct {
 	Detach    func() error
 }
 
-// New makes an agent for the node at root, with the configuration at path.
-func New(root host.Root, path string, kernel Kernel, watcher Watcher, log *slog.Logger) (*Agent, error) {
-	cfg, err := config.Load(path)
-	if err != nil {
-		return nil, err
-	}
+// New makes an agent for the node at root.
+func New(root host.Root, source Source, kernel Kernel, watcher Watcher, log *slog.Logger) (*Agent, error) {
 	if err := cgroup.Check(root); err != nil {
 		return nil, err
 	}
@@ -89,11 +84,15 @@ func New(root host.Root, path string, kernel Kernel, watcher Watcher, log *slog.
 	if err != nil {
 		log.Warn("the history of exits is lost", "error", err)
 	}
-	a := &Agent{root: root, path: path, log: log, kernel: kernel, watcher: watcher, cfg: cfg, idle: idle}
-	a.retry = time.NewTimer(0)
-	a.state = State{PID: os.Getpid(), Config: path, Exits: exits}
+	a := &Agent{root: root, source: source, log: log, kernel: kernel, watcher: watcher, idle: idle}
+	a.retry = time.NewTimer(enforce.Never)
+	a.retry.Stop() // the first look starts scx_temper
+	a.state = State{PID: os.Getpid(), Exits: exits}
 	return a, nil
 }
+
+// OnState has each change of the state told, by the agent's own goroutine and once it is written. Call it before Run.
+func (a *Agent) OnState(told func(State)) { a.onState = told }
 
 // Run is the agent's life. It ends in order when ctx does (SIGTERM, SIGINT); signals brings SIGHUP
 // (read the configuration again) and SIGUSR1 (end, but leave the scheduler attached).
@@ -107,8 +106,7 @@ func (a *Agent) Run(ctx context.Context, signals <-chan os.Signal) error {
 	defer resync.Stop()
 
 	a.setRung(enforce.Observe, "scx_temper is being started")
-	a.resolveUnits()
-	a.sync()
+	a.resync()
 	for {
 		select {
 		case <-ctx.Done():
@@ -120,9 +118,10 @@ func (a *Agent) Run(ctx context.Context, signals <-chan os.Signal) error {
 			a.reload()
 		case <-a.watcher.Changed():
 			a.sync()
-		case <-resync.C:
-			a.resolveUnits()
+		case <-a.source.Changed():
 			a.sync()
+		case <-resync.C:
+			a.resync()
 		case <-a.retry.C:
 			a.start()
 		case event, running := <-a.events():
@@ -143,16 +142,11 @@ func (a *Agent) events() <-chan enforce.Event {
 	return a.loader.Events()
 }
 
-// resolveUnits asks for the cgroups of the configured units.
-func (a *Agent) resolveUnits() {
-	a.units = map[string]string{}
-	for unit := range a.cfg.Units {
-		cg, err := unitCgroup(a.root, unit)
-		if err != nil {
-			a.log.Warn("cannot find the cgroup of a unit", "unit", unit, "error", err)
-		}
-		a.units[unit] = cg
-	}
+// resync looks at what a sync takes for granted, too.
+func (a *Agent) resync() {
+	a.checked = map[string]bool{}
+	a.source.Refresh()
+	a.sync()
 }
 
 // sync brings what is in force in line with what should be: the tier map or cpu.idle, as the rung is.
@@ -170,6 +164,7 @@ func (a *Agent) sync() {
 			a.problem(err.Error())
 		}
 	}
+	a.steer()
 	a.publish()
 }
 
@@ -189,23 +184,17 @@ func (a *Agent) openTiers() {
 
 // look finds out which cgroups there are and gives the tier map that follows.
 func (a *Agent) look() map[uint64]tier.Tier {
-	members, problems := wanted(a.root, a.cfg, a.units)
-	follow := []string{run.Slice + "/any"} // commands of temper run, yet to come
-	for _, m := range members {
-		follow = append(follow, m.Cgroup)
-	}
-	if err := a.watcher.Follow(follow); err != nil {
-		problems = append(problems, fmt.Sprintf("cgroups are looked at every %v only: %v", resyncEvery, err))
+	w := a.source.Look()
+	if err := a.watcher.Follow(w.follow()); err != nil {
+		w.Problems = append(w.Problems, fmt.Sprintf("cgroups are looked at every %v only: %v", resyncEvery, err))
 	}
 	// Only now, after Follow, is it certain that nothing comes unnoticed.
-	members, _ = wanted(a.root, a.cfg, a.units)
-	enabled, more := prepare(a.root, members)
-	for _, file := range enabled {
-		a.log.Info("enabled the cpu controller", "file", file)
-	}
+	a.wanted = a.source.Look()
+	members, problems := a.prepare(a.wanted.Members)
 	old := a.state.Problems
+	a.state.Config, a.state.Policy = a.wanted.File, a.wanted.Policy
 	a.state.Members, a.state.Problems = members, nil
-	for _, p := range append([]string{a.fault, a.noMap}, append(problems, more...)...) {
+	for _, p := range slices.Concat([]string{a.noMap}, w.Problems, problems) {
 		if p == "" {
 			continue
 		}

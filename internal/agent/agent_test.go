@@ -3,6 +3,7 @@ package agent
 import (
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -189,6 +190,62 @@ func TestReload(t *testing.T) {
 		n.attach(false)
 		if len(l.signals) != 1 || len(n.starts) != 2 || len(n.state().Exits) != 0 {
 			t.Errorf("after other options: signals %v, started %d times, exits %v", l.signals, len(n.starts), n.state().Exits)
+		}
+		n.finish()
+	})
+}
+
+func TestSafeMode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := start(t, batch, "/batch")
+		for range 5 {
+			n.attach(true).end(137)
+		}
+		synctest.Wait()
+		n.expect(enforce.CPUIdle, "1")
+		l := n.attach(false)
+		began := time.Now()
+		n.safeMode("latency is odd\n")
+		n.expect(enforce.Observe, "0")
+		s := n.state()
+		if s.Off == nil || s.Off.Reason != OffByFile || !strings.Contains(s.Reason, "latency is odd") || s.RetryAt != nil || s.Loader != 0 {
+			t.Errorf("state %+v", s)
+		}
+		if !slices.Equal(l.signals, []os.Signal{syscall.SIGTERM}) || time.Since(began) > 0 {
+			t.Errorf("signals %v after %v", l.signals, time.Since(began))
+		}
+
+		n.signals <- syscall.SIGHUP
+		n.setAttached(true) // by whomever
+		time.Sleep(resyncEvery + time.Second)
+		synctest.Wait()
+		if at, _ := n.root.Scheduler(); at.IsTemper() || len(n.starts) != 6 {
+			t.Errorf("in safe mode the kernel has %+v, and scx_temper was started %d times", at, len(n.starts))
+		}
+
+		os.Remove(n.root.Path(SafeModeFile))
+		n.changed <- struct{}{}
+		n.attach(false)
+		n.expect(enforce.SCX, "0")
+		if s := n.state(); s.Off != nil || s.Failures != 0 {
+			t.Errorf("afterwards: %+v", s)
+		}
+		n.finish()
+	})
+}
+
+func TestSafeModeOutlastsTheAgent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := start(t, batch, "/batch")
+		n.attach(false)
+		n.signals <- syscall.SIGUSR1
+		<-n.done
+		fixture.Write(t, n.root, SafeModeFile, "")
+		n.boot()
+		synctest.Wait()
+		n.expect(enforce.Observe, "0")
+		if at, _ := n.root.Scheduler(); at.IsTemper() || len(n.starts) != 1 || n.state().Off == nil {
+			t.Errorf("the kernel has %+v, state %+v", at, n.state())
 		}
 		n.finish()
 	})

@@ -1,80 +1,48 @@
 package agent
 
 import (
-	"fmt"
-	"maps"
-	"os"
-	"path"
+	"cmp"
 	"slices"
 
 	"temper.dev/temper/internal/cgroup"
-	"temper.dev/temper/internal/config"
 	"temper.dev/temper/internal/host"
-	"temper.dev/temper/internal/run"
 	"temper.dev/temper/internal/tier"
 )
-
-const sourceRun = "run"
 
 // Member is a cgroup that has a tier of its own.
 type Member struct {
 	Cgroup  string    `json:"cgroup"`
 	Tier    tier.Tier `json:"tier"`
-	Source  string    `json:"source"` // "config", "run" or the name of the unit
+	Source  string    `json:"source"`           // "config", "run", the name of the unit, or "pod"
+	Pod     string    `json:"pod,omitempty"`    // namespace/name
+	Reason  string    `json:"reason,omitempty"` // for a pod's tier
 	Present bool      `json:"present"`
 	ID      uint64    `json:"id,omitempty"`
 }
 
-// wanted names every cgroup that should have a tier, whether it exists or not, by path.
-func wanted(root host.Root, cfg *config.Config, units map[string]string) (members []Member, problems []string) {
-	seen := map[string]Member{}
-	add := func(m Member) {
-		if old, ok := seen[m.Cgroup]; ok {
-			if old.Tier != m.Tier {
-				problems = append(problems, fmt.Sprintf("%s is %s by %s and %s by %s: %s it is", m.Cgroup, old.Tier, old.Source, m.Tier, m.Source, old.Tier))
-			}
-			return
-		}
-		seen[m.Cgroup] = m
-	}
-	for _, cg := range slices.Sorted(maps.Keys(cfg.Cgroups)) {
-		add(Member{Cgroup: cg, Tier: cfg.Cgroups[cg], Source: "config"})
-	}
-	for _, unit := range slices.Sorted(maps.Keys(cfg.Units)) {
-		if cg := units[unit]; cg != "" {
-			add(Member{Cgroup: cg, Tier: cfg.Units[unit], Source: unit})
-		}
-	}
-	// The commands of temper run carry their tier in their cgroup's name.
-	entries, _ := os.ReadDir(root.Cgroup(run.Slice)) // missing: nothing was run yet
-	for _, entry := range entries {
-		if t, ok := run.TierOf(entry.Name()); ok && entry.IsDir() {
-			add(Member{Cgroup: path.Join(run.Slice, entry.Name()), Tier: t, Source: sourceRun})
-		}
-	}
-	for _, cg := range slices.Sorted(maps.Keys(seen)) {
-		members = append(members, seen[cg])
-	}
-	return members, problems
-}
-
-// prepare finds out which members exist, and sees to it that those have the cpu controller.
-// It returns what it enabled.
-func prepare(root host.Root, members []Member) (enabled, problems []string) {
+// prepare finds out which members exist, in the order of their paths, and sees to it that those have the cpu controller.
+func (a *Agent) prepare(wanted []Member) (members []Member, problems []string) {
+	members = slices.SortedFunc(slices.Values(wanted), func(x, y Member) int { return cmp.Compare(x.Cgroup, y.Cgroup) })
 	for i := range members {
 		m := &members[i]
-		id, err := cgroup.ID(root, m.Cgroup)
+		id, err := cgroup.ID(a.root, m.Cgroup)
 		if err != nil {
 			continue // not there: the watcher tells when it comes
 		}
 		m.Present, m.ID = true, id
-		files, err := cgroup.EnableCPU(root, m.Cgroup)
-		enabled = append(enabled, files...)
-		if err != nil && host.Exists(root.Cgroup(m.Cgroup)) {
+		if a.checked[m.Cgroup] {
+			continue
+		}
+		files, err := cgroup.EnableCPU(a.root, m.Cgroup)
+		for _, file := range files {
+			a.log.Info("enabled the cpu controller", "file", file)
+		}
+		a.checked[m.Cgroup] = err == nil
+		if err != nil && host.Exists(a.root.Cgroup(m.Cgroup)) {
 			problems = append(problems, err.Error())
 		}
 	}
-	return enabled, problems
+	return members, problems
 }
 
 // ids is the tier map's content for these members.

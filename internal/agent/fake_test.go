@@ -80,7 +80,12 @@ func (n *fakeNode) boot() {
 		OpenTiers: func() (enforce.TierMap, error) { return n, nil },
 		Detach:    func() error { n.detach++; n.setAttached(false); return nil },
 	}
-	a, err := New(n.root, n.root.Path(configPath), kernel, n, slog.New(slog.DiscardHandler))
+	log := slog.New(slog.DiscardHandler)
+	source, err := NewFileSource(n.root, n.root.Path(configPath), MustBeThere, log)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	a, err := New(n.root, source, kernel, n, log)
 	if err != nil {
 		n.t.Fatal(err)
 	}
@@ -116,6 +121,14 @@ func (n *fakeNode) setAttached(on bool) {
 	}
 	fixture.Write(n.t, n.root, "/sys/kernel/sched_ext/state", "disabled\n")
 	os.RemoveAll(n.root.SchedExt("root"))
+}
+
+// safeMode asks for it by its file, and waits until the agent has dealt with it.
+func (n *fakeNode) safeMode(why string) {
+	n.t.Helper()
+	fixture.Write(n.t, n.root, SafeModeFile, why)
+	n.changed <- struct{}{}
+	synctest.Wait()
 }
 
 func (n *fakeNode) state() *State {

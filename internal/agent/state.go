@@ -25,9 +25,11 @@ const maxExits = 20
 type State struct {
 	PID      int          `json:"pid"` // 0: stopped in order
 	Config   string       `json:"config"`
+	Policy   string       `json:"policy,omitempty"` // the TierPolicy that applies, in a cluster
 	Rung     enforce.Rung `json:"rung"`
 	Reason   string       `json:"reason"`
 	Since    time.Time    `json:"since"` // of the rung
+	Off      *Off         `json:"off"`   // why the node is left alone on purpose; null: it is not
 	Loader   int          `json:"loader_pid"`
 	Failures int          `json:"failures"` // of scx_temper, that count at the moment
 	RetryAt  *time.Time   `json:"retry_at"` // when scx_temper is tried again; null: not planned

@@ -17,7 +17,7 @@ import (
 // start starts scx_temper. Whether it attaches, its events tell.
 func (a *Agent) start() {
 	a.state.RetryAt = nil
-	loader, err := a.kernel.Start(enforce.Args(a.cfg, a.root.Pins()))
+	loader, err := a.kernel.Start(a.args)
 	if err != nil {
 		a.gone(enforce.Outcome{Status: exit.Failed, Text: err.Error()})
 		return
@@ -110,7 +110,7 @@ func (a *Agent) fall(why string) {
 	if err := a.kernel.Detach(); err != nil {
 		a.problem(err.Error())
 	}
-	if a.cfg.Fallback == config.FallbackNone {
+	if a.wanted.Config.Fallback == config.FallbackNone {
 		a.setRung(enforce.Observe, why)
 		return
 	}
@@ -135,33 +135,58 @@ func (a *Agent) again(now time.Time, after time.Duration) {
 	a.retry.Reset(after)
 }
 
-// reload reads the configuration again. A bad one changes nothing. A good one gives scx_temper
-// a new chance; if it changes scx_temper's arguments, scx_temper is started anew.
-func (a *Agent) reload() {
-	cfg, err := config.Load(a.path)
-	if err != nil {
-		a.fault = "the old configuration stays in force: " + err.Error()
-		a.sync()
-		return
-	}
-	before, after := enforce.Args(a.cfg, a.root.Pins()), enforce.Args(cfg, a.root.Pins())
-	a.cfg, a.fault = cfg, ""
-	a.log.Info("configuration reloaded", "file", a.path)
-	a.resolveUnits()
-	a.sync()
+// steer follows what the last look asks of scx_temper itself: to leave the node alone, to come back, or to
+// be started with other options. Where it does not run, what was changed gives it a new chance.
+func (a *Agent) steer() {
+	off, args := a.wanted.Off, enforce.Args(a.wanted.Config, a.root.Pins())
 	switch {
+	case off != nil:
+		a.leave(off)
+	case a.state.Off == nil && slices.Equal(args, a.args):
 	case a.loader == nil:
-		a.ladder = enforce.Ladder{}
-		a.again(time.Now(), 0)
-	case !slices.Equal(before, after):
-		a.renew = true
+		a.state.Off, a.args = nil, args
+		a.chance()
+	case !a.renew:
+		a.args, a.renew = args, true
 		a.signal(syscall.SIGTERM)
 	}
 }
 
+// leave leaves the node to the kernel's own scheduler, and sees to it again as long as that is asked for.
+func (a *Agent) leave(off *Off) {
+	s, err := a.root.Scheduler()
+	if known := a.state.Off != nil; !known || err != nil || s.IsTemper() {
+		if err := a.release(); err != nil {
+			a.problem(err.Error())
+		}
+	}
+	a.state.Off = off
+	a.setRung(enforce.Observe, off.Message)
+}
+
+// chance starts scx_temper, and forgets that it failed.
+func (a *Agent) chance() {
+	a.ladder, a.state.Failures = enforce.Ladder{}, 0
+	a.again(time.Now(), 0)
+}
+
+// reload reads the configuration again. A bad one changes nothing. A good one gives scx_temper a new chance.
+func (a *Agent) reload() {
+	err := a.source.Reload()
+	a.resync()
+	if err == nil && a.loader == nil && a.state.Off == nil {
+		a.chance()
+	}
+}
+
+// release ends what the agent has put into force.
+func (a *Agent) release() error {
+	return errors.Join(a.end(syscall.SIGTERM), a.kernel.Detach(), a.idle.Restore())
+}
+
 // stop leaves the node as it was before the agent came.
 func (a *Agent) stop() error {
-	err := errors.Join(a.end(syscall.SIGTERM), a.kernel.Detach(), a.idle.Restore())
+	err := a.release()
 	a.state.PID = 0
 	a.setRung(enforce.Observe, "the agent was stopped")
 	a.publish()
@@ -234,6 +259,9 @@ func (a *Agent) publish() {
 	if err == nil && string(data) != a.written {
 		a.written = string(data)
 		err = host.WriteJSON(a.root.Run(StateFile), a.state)
+		if a.onState != nil {
+			a.onState(a.state)
+		}
 	}
 	if err != nil {
 		a.log.Error("cannot write the state", "error", err)

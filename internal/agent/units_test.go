@@ -41,12 +41,13 @@ func TestWantedTellsContradictions(t *testing.T) {
 		Cgroups: map[string]tier.Tier{"/system.slice/x.service": tier.Critical},
 		Units:   map[string]tier.Tier{"x.service": tier.Background, "y.service": tier.Standard},
 	}
-	members, problems := wanted(fixture.Tree(t), cfg, map[string]string{"x.service": "/system.slice/x.service", "y.service": "/y.service"})
+	source := FileSource{root: fixture.Tree(t), cfg: cfg, units: map[string]string{"x.service": "/system.slice/x.service", "y.service": "/y.service"}}
+	w := source.Look()
 	want := []Member{
 		{Cgroup: "/system.slice/x.service", Tier: tier.Critical, Source: "config"},
 		{Cgroup: "/y.service", Tier: tier.Standard, Source: "y.service"},
 	}
-	if !reflect.DeepEqual(members, want) || len(problems) != 1 {
-		t.Errorf("members %+v, problems %q", members, problems)
+	if !reflect.DeepEqual(w.Members, want) || len(w.Problems) != 1 {
+		t.Errorf("members %+v, problems %q", w.Members, w.Problems)
 	}
 }

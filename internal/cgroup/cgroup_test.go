@@ -90,7 +90,10 @@ func TestFind(t *testing.T) {
 // TestWatcher waits for a cgroup two levels below what exists.
 func TestWatcher(t *testing.T) {
 	root := fixture.Tree(t, "/a")
-	w, err := NewWatcher(root)
+	if err := os.Mkdir(root.Path("/always"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	w, err := NewWatcher(root, "/always")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,16 +103,22 @@ func TestWatcher(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	change := func(what func(string, os.FileMode) error, cg string) {
+	changeAt := func(what func(string, os.FileMode) error, dir string) {
 		t.Helper()
-		if err := what(root.Cgroup(cg), 0o755); err != nil {
+		if err := what(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
 		<-w.Changed()
 		follow()
 	}
+	change := func(what func(string, os.FileMode) error, cg string) {
+		t.Helper()
+		changeAt(what, root.Cgroup(cg))
+	}
 	remove := func(dir string, _ os.FileMode) error { return os.Remove(dir) }
+	changeAt(os.Mkdir, root.Path("/always/file"))
 	follow()
+	changeAt(remove, root.Path("/always/file"))
 	change(os.Mkdir, "/a/b")
 	change(os.Mkdir, "/a/b/c")
 	change(remove, "/a/b/c")

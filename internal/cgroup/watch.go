@@ -13,18 +13,23 @@ import (
 // watches, however large the tree. Nothing below a mapped cgroup matters, since tiers inherit.
 type Watcher struct {
 	root    host.Root
+	always  []string
 	notify  *fsnotify.Watcher
 	changed chan struct{}
 }
 
-// NewWatcher starts to watch nothing.
-func NewWatcher(root host.Root) (*Watcher, error) {
+// NewWatcher starts to watch these directories of the node's file system, which exist, and no cgroup yet.
+func NewWatcher(root host.Root, always ...string) (*Watcher, error) {
 	notify, err := fsnotify.NewWatcher()
 	if err != nil {
 		return nil, err
 	}
-	w := &Watcher{root: root, notify: notify, changed: make(chan struct{}, 1)}
+	w := &Watcher{root: root, always: always, notify: notify, changed: make(chan struct{}, 1)}
 	go w.pump()
+	if err := w.Follow(nil); err != nil {
+		notify.Close()
+		return nil, err
+	}
 	return w, nil
 }
 
@@ -38,9 +43,12 @@ func (w *Watcher) Close() error { return w.notify.Close() }
 // came since can only be watched now. Look at the tree after Follow, not before, and nothing is missed.
 func (w *Watcher) Follow(cgs []string) error {
 	want := map[string]bool{}
+	for _, dir := range w.always {
+		want[w.root.Path(dir)] = true
+	}
 	for _, cg := range cgs {
 		for _, above := range Ancestors(cg) {
-			if dir := w.root.Cgroup(above); host.Exists(dir) {
+			if dir := w.root.Cgroup(above); !want[dir] && host.Exists(dir) {
 				want[dir] = true
 			}
 		}

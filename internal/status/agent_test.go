@@ -29,7 +29,12 @@ func TestRunningAgent(t *testing.T) {
 		Start:  func([]string) (agent.Loader, error) { started <- struct{}{}; return nil, errors.New("no loader here") },
 		Detach: func() error { return nil },
 	}
-	a, err := agent.New(root, root.Path("/config"), kernel, quiet{}, slog.New(slog.DiscardHandler))
+	log := slog.New(slog.DiscardHandler)
+	source, err := agent.NewFileSource(root, root.Path("/config"), agent.MustBeThere, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := agent.New(root, source, kernel, quiet{}, log)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -115,6 +115,34 @@ func TestRepeatedFailuresFallToIdleAndClimbBack(t *testing.T) {
 	})
 }
 
+func TestSafeMode(t *testing.T) {
+	a := startAgent(t, batch)
+	t.Cleanup(func() { temperCommand(t, "safe-mode", "off") })
+	for _, killed := range []bool{false, true} { // with an agent, and beside a scheduler that a dead one has left
+		a.await(enforce.SCX)
+		if killed {
+			a.end(syscall.SIGKILL)
+		}
+		if code, _, stderr := temperCommand(t, "safe-mode", "on", "--reason", "a test"); code != exit.OK {
+			t.Fatalf("status %d: %s", code, stderr)
+		}
+		if s := kernel(t); s.State != "disabled" {
+			t.Errorf("in safe mode the kernel says %+v", s)
+		}
+		if killed {
+			a.start()
+		}
+		s := a.await(enforce.Observe)
+		if !strings.Contains(s.Reason, "a test") {
+			t.Errorf("the reason is %q", s.Reason)
+		}
+		if code, _, stderr := temperCommand(t, "safe-mode", "off"); code != exit.OK {
+			t.Errorf("status %d: %s", code, stderr)
+		}
+	}
+	a.await(enforce.SCX)
+}
+
 func TestAgentDeathLeavesTheSchedulerToTheNext(t *testing.T) {
 	a := startAgent(t, batch+"heartbeatTimeout: 60s\n") // longer than a starved guest takes to start an agent
 	a.await(enforce.SCX)

@@ -1,0 +1,58 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"temper.dev/temper/internal/enforce"
+	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/host"
+)
+
+// EnterSafeMode keeps the node at the kernel's own scheduler until LeaveSafeMode, for the reason given. It returns
+// once the kernel has it: the agent's doing, or its own where no agent runs.
+func EnterSafeMode(ctx context.Context, root host.Root, reason string) error {
+	file := root.Path(SafeModeFile)
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(file, []byte(reason+"\n"), 0o644); err != nil {
+		return err
+	}
+	if !Locked(root) {
+		if err := detach(root, ""); err != nil {
+			return err
+		}
+	}
+	return untilGone(ctx, root)
+}
+
+// LeaveSafeMode lets the agent enforce tiers again; it does not wait for that, which may fail. It tells whether there was anything to leave.
+func LeaveSafeMode(root host.Root) (bool, error) {
+	err := os.Remove(root.Path(SafeModeFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// untilGone looks until scx_temper's scheduler has left: the kernel tells nobody.
+func untilGone(ctx context.Context, root host.Root) error {
+	const every, within = 20 * time.Millisecond, 2 * stopWithin
+	ctx, stop := context.WithTimeout(ctx, within)
+	defer stop()
+	for {
+		if s, err := root.Scheduler(); err != nil || s.Ops != enforce.OpsName { // while it leaves, the state is "disabling"
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return exit.New(exit.Failed, "see 'temper status', and the agent's log", "the scheduler is still attached after %v", within)
+		case <-time.After(every):
+		}
+	}
+}

@@ -1,0 +1,35 @@
+package status
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/host"
+)
+
+// Registry gathers the figures of the node at root.
+func Registry(root host.Root) *prometheus.Registry {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(Collector{Look: func() (*Status, error) { return Now(root) }})
+	return registry
+}
+
+// Serve answers scrapes of /metrics at address until ctx ends.
+func Serve(ctx context.Context, address string, root host.Root) error {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return exit.New(exit.Usage, "name another with --metrics, such as localhost:9770", "metrics cannot be served at %s: %w", address, err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(Registry(root), promhttp.HandlerOpts{}))
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	context.AfterFunc(ctx, func() { server.Close() })
+	go func() { _ = server.Serve(listener) }() // it ends with ctx, and so does the agent
+	return nil
+}
