@@ -26,6 +26,7 @@ const (
 	mostReturn   = 5 * time.Second  // of a task after all that was ahead of it has gone
 	mostOrphaned = 10 * time.Second // of the scheduler without a loader, before it leaves by itself: the agent's default
 	mostReattach = 60 * time.Second // after CPUs came or went: the scheduler is verified and loaded anew
+	mostReading  = 90 * time.Second // of what the tracepoints say, beside fork storms that are in the system tier, too
 	mostOverrun  = 10000.0          // us that background runs while others wait
 )
 
@@ -40,8 +41,11 @@ type Config struct {
 
 // MostTime is the most guest time that an attack takes: to get ready, to settle, and what comes between.
 func (c Config) MostTime() time.Duration {
-	return c.Soak + c.bound(2*mostReattach+time.Duration(c.Operations)*100*time.Millisecond)
+	return c.Soak + c.bound(2*mostReattach+calms*mostReading+time.Duration(c.Operations)*100*time.Millisecond)
 }
+
+// calms is how often the attack is observed.
+const calms = 2
 
 // bound is a promise on the machine at hand.
 func (c Config) bound(promised time.Duration) time.Duration {
@@ -173,7 +177,6 @@ func (x *chaos) prepare() error {
 
 // attack does what the seed says, and has the node observed in between.
 func (x *chaos) attack() error {
-	const calms = 2
 	start := time.Now()
 	defer func() { x.report.Seconds = time.Since(start).Seconds() }()
 	for range calms {
@@ -284,6 +287,7 @@ func (x *chaos) observe() (err error) {
 	if err := tasks.Look(); err != nil {
 		return err
 	}
+	x.doing.Store("read what the tracepoints say")
 	trace, err := recorder.Trace()
 	if err != nil {
 		return err
