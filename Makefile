@@ -15,7 +15,7 @@ include packaging/install.mk
 include docs/docs.mk
 include pathfence/pathfence.mk
 
-.PHONY: guest-tests kubernetes test-kubernetes generate kubectl-temper pathfence-top demo jvm-service records chaos soak kernels peers topologies test-chaos help deps lab-deps build temper sched guest test test-unit test-guest test-timed test-lab lint clean
+.PHONY: temper-agent guest-tests kubernetes test-kubernetes generate kubectl-temper pathfence-top demo jvm-service records chaos soak kernels peers topologies test-chaos help deps lab-deps build temper sched guest test test-unit test-guest test-timed test-lab lint clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,6 +32,9 @@ temper: | bin
 
 pathfence-top: | bin
 	CGO_ENABLED=0 $(GO) build $(GOFLAGS_STATIC) -o bin/pathfence ./cmd/pathfence
+
+temper-agent: | bin
+	CGO_ENABLED=0 $(GO) build $(GOFLAGS_STATIC) -o bin/temper-agent ./cmd/temper-agent
 
 kubectl-temper: | bin
 	CGO_ENABLED=0 $(GO) build $(GOFLAGS_STATIC) -o bin/kubectl-temper ./cmd/kubectl-temper
@@ -67,7 +70,7 @@ test-unit: ## the tests that need no guest
 kubernetes: ## etcd and kube-apiserver from source, in build/kubernetes/: tests run against them; the first time takes 5 minutes
 	scripts/kubernetes.sh build/kubernetes
 
-test-kubernetes: kubernetes kubectl-temper ## what Temper adds to a cluster, in a real API server
+test-kubernetes: kubernetes kubectl-temper temper-agent ## what Temper adds to a cluster, in a real API server
 	TEMPER_KUBERNETES=$(CURDIR)/build/kubernetes $(GO) test -count=1 -tags kubernetes ./test/kubernetes
 
 # Linked statically: the guest has no C library.

@@ -8,6 +8,9 @@ const TierLabel = "temper.dev/tier"
 // HighestTierLabel is the label by which a namespace says which tier its pods may be in at most.
 const HighestTierLabel = "temper.dev/highest-tier"
 
+// SafeModeLabel is the label by which a node is left to the kernel's own scheduler, unless its value is false.
+const SafeModeLabel = "temper.dev/safe-mode"
+
 // Tier is how urgent a pod's work is.
 // +kubebuilder:validation:Enum=system;critical;standard;background
 type Tier string

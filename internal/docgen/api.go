@@ -18,15 +18,19 @@ func API(definition []byte) (string, error) {
 	}
 	version := crd.Spec.Versions[0]
 	root := version.Schema.OpenAPIV3Schema
-	spec, ok := root.Properties["spec"]
+	part := "spec" // what people write; where they write nothing, what they read
+	if _, ok := root.Properties[part]; !ok {
+		part = "status"
+	}
+	fields, ok := root.Properties[part]
 	if !ok {
-		return "", fmt.Errorf("%s has no spec", crd.Name)
+		return "", fmt.Errorf("%s has neither spec nor status", crd.Name)
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n%s%s\n\n`apiVersion: %s/%s`, short name `%s`, scope %s.\n\n", crd.Spec.Names.Kind, notice,
 		plainText(root.Description), crd.Spec.Group, version.Name, strings.Join(crd.Spec.Names.ShortNames, "`, `"), strings.ToLower(string(crd.Spec.Scope)))
-	b.WriteString("| field of `spec` | type | default | |\n| --- | --- | --- | --- |\n")
-	writeFields(&b, "", spec)
+	fmt.Fprintf(&b, "| field of `%s` | type | default | |\n| --- | --- | --- | --- |\n", part)
+	writeFields(&b, "", fields)
 	return b.String(), nil
 }
 
@@ -39,8 +43,8 @@ func writeFields(b *strings.Builder, prefix string, of apiextensionsv1.JSONSchem
 			inner = *field.Items.Schema
 		}
 		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", path, typeOf(field), defaultOf(field), plainText(field.Description))
-		// Selectors are Kubernetes' own.
-		if name == "nodeSelector" {
+		// Selectors and conditions are Kubernetes' own.
+		if name == "nodeSelector" || name == "conditions" {
 			continue
 		}
 		if field.Items != nil {

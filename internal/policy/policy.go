@@ -179,6 +179,12 @@ func qosTiers(from v1alpha1.QoSTiers) (map[corev1.PodQOSClass]tier.Tier, error) 
 	return tiers, nil
 }
 
+// Modes are what the policy says of loans, SMT and limits, in the words of a node's configuration.
+func (p *Policy) Modes() (loans, smt, limits string) {
+	spec := p.from.Spec
+	return cmp.Or(spec.Loans, config.LoansGaps), cmp.Or(spec.SMT, config.SMTShare), cmp.Or(spec.Limits, config.LimitsPaced)
+}
+
 // Select is the policy that applies to a node with these labels, of those that are for it; nil: none is.
 func Select(policies []*Policy, node labels.Set) *Policy {
 	var fits []*Policy

@@ -56,7 +56,7 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	for _, name := range []string{"priorityclasses.yaml", "tierpolicy.yaml", "admission.yaml"} {
+	for _, name := range []string{"priorityclasses.yaml", "tierpolicy.yaml", "admission.yaml", "agent-rbac.yaml"} {
 		if err := apply(filepath.Join(manifests, name)); err != nil {
 			fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
 			return 1
@@ -101,7 +101,8 @@ func create(t *testing.T, object client.Object) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := cluster.Delete(context.Background(), object); err != nil {
+		// At once: no kubelet is there to say that a pod has ended.
+		if err := cluster.Delete(context.Background(), object, client.GracePeriodSeconds(0)); err != nil {
 			t.Error(err)
 		}
 	})

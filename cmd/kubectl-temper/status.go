@@ -1,0 +1,60 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/fleet"
+)
+
+func newStatusCommand() *cobra.Command {
+	flags := clusterFlags()
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "status [NODE...]",
+		Short: "Say what is in force on the cluster's nodes, and why",
+		Long: `Say of each node what its agent reports: the rung, whether the tiers are enforced and else why not, the policy, and how
+many pods are critical and background. With one node it says all: conditions, tiers with their pods, problems.
+
+An agent reports at each change, and once a minute. What is older than three minutes is shown as unknown.`,
+		Example: `  kubectl temper status
+  kubectl temper status node-7
+  kubectl temper status --json | jq '.[] | select(.rung != "scx") | .name'`,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			cluster, _, err := connect(flags)
+			if err != nil {
+				return err
+			}
+			now := time.Now()
+			nodes, err := fleet.Nodes(cmd.Context(), cluster, names, now)
+			if meta.IsNoMatchError(err) {
+				return exit.New(exit.Failed, "install Temper in it", "this cluster knows no TemperNode")
+			}
+			if err != nil {
+				return err
+			}
+			out := cmd.OutOrStdout()
+			switch {
+			case asJSON:
+				encoder := json.NewEncoder(out)
+				encoder.SetIndent("", "  ")
+				return encoder.Encode(nodes)
+			case len(nodes) == 0:
+				fmt.Fprintln(cmd.ErrOrStderr(), "kubectl temper: no node's agent has reported yet")
+			case len(names) == 1:
+				fleet.WriteOne(out, nodes[0], now)
+			default:
+				fleet.Write(out, nodes, now)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	flags.AddFlags(cmd.Flags())
+	return cmd
+}

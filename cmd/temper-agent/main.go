@@ -1,0 +1,145 @@
+// Command temper-agent is the agent of a cluster's node: what 'temper agent' does, for the node's pods.
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"temper.dev/temper/internal/agent"
+	"temper.dev/temper/internal/cli"
+	"temper.dev/temper/internal/config"
+	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/host"
+	"temper.dev/temper/internal/nodepods"
+	"temper.dev/temper/internal/status"
+)
+
+func main() { cli.Main(newRootCommand()) }
+
+// options are the command's flags.
+type options struct {
+	node, root, config, loader, metrics, kubeconfig string
+}
+
+func newRootCommand() *cobra.Command {
+	o := options{}
+	cmd := cli.Prepare(&cobra.Command{
+		Use:   "temper-agent",
+		Short: "Keep the tiers of a Kubernetes node's pods in force",
+		Long: `The agent of a cluster's node. It starts and supervises scx_temper, watches the pods of its own node, and gives
+their cgroups the tiers that the TierPolicy of the node says, as they come and go. What it does, and what stands in
+its way, is in the TemperNode of the node's name. The node's own configuration, where there is one, adds tiers for
+cgroups and units that are no pods.
+
+Where the API server is away, what it has said last holds. Signals are those of 'temper agent', whose place it takes:
+SIGTERM ends it and detaches the scheduler; SIGUSR1 leaves the scheduler attached for the next agent.`,
+		Example: `  temper-agent                                          # in a pod, with NODE_NAME from the downward API
+  temper-agent --node "$(hostname)" --kubeconfig agent.conf  # on the node itself`,
+		Args: cli.UsageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd, o) },
+	})
+	flags := cmd.Flags()
+	flags.StringVar(&o.node, "node", os.Getenv("NODE_NAME"), "`NAME` of this node in the cluster (default: $NODE_NAME)")
+	flags.Lookup("node").DefValue = ""
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "`FILE` that says how to reach the API server (default: as pods do)")
+	flags.StringVar(&o.config, "config", config.DefaultPath, "the node's own configuration `FILE`, if there is one")
+	flags.StringVar(&o.loader, "loader", "", "`PATH` of scx_temper (default: next to temper-agent, else in PATH)")
+	flags.StringVar(&o.metrics, "metrics", "", "`ADDRESS` to serve metrics for Prometheus at, as /metrics (default: none)")
+	flags.StringVar(&o.root, "host-root", "/", "`DIR` where the node's file system is mounted")
+	return cmd
+}
+
+func run(cmd *cobra.Command, o options) error {
+	if os.Geteuid() != 0 {
+		return exit.New(exit.NotRoot, "run it as root", "the agent must run as root")
+	}
+	if o.node == "" {
+		return exit.New(exit.Usage, "give --node, or set NODE_NAME from spec.nodeName", "nobody says which node this is")
+	}
+	cluster, err := connect(o.kubeconfig)
+	if err != nil {
+		return err
+	}
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGHUP, syscall.SIGUSR1)
+	stderr := cmd.ErrOrStderr()
+	words := slog.New(slog.NewTextHandler(stderr, nil))
+	log.SetLogger(logr.Discard()) // what fails is told as a problem
+	klog.SetSlogLogger(words)
+
+	ctx, root := cmd.Context(), host.Root(o.root)
+	own, err := agent.NewFileSource(root, o.config, agent.MayBeMissing, words)
+	if err != nil {
+		return err
+	}
+	source, err := nodepods.New(ctx, root, own, cluster, o.node, words)
+	if err != nil {
+		return err
+	}
+	a, err := agent.NewWith(root, source, o.loader, words, stderr)
+	if err != nil {
+		return err
+	}
+	if o.metrics != "" {
+		if err := status.Serve(ctx, o.metrics, root); err != nil {
+			return err
+		}
+	}
+	kernel, err := release()
+	if err != nil {
+		return err
+	}
+	reporter, err := nodepods.NewReporter(source, cluster, kernel, func() (*status.Status, error) { return status.Now(root) }, words)
+	if err != nil {
+		return err
+	}
+	a.OnState(reporter.Tell)
+	return runBoth(cmd, a, reporter, signals)
+}
+
+// runBoth reports until the agent has ended, and then once more.
+func runBoth(cmd *cobra.Command, a *agent.Agent, reporter *nodepods.Reporter, signals chan os.Signal) error {
+	ctx, stop := context.WithCancel(context.WithoutCancel(cmd.Context()))
+	var reports sync.WaitGroup
+	reports.Go(func() { reporter.Run(ctx) })
+	err := a.Run(cmd.Context(), signals)
+	stop()
+	reports.Wait()
+	return err
+}
+
+// connect says how the API server is reached.
+func connect(kubeconfig string) (*rest.Config, error) {
+	if kubeconfig != "" {
+		cluster, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+		if err != nil {
+			return nil, exit.New(exit.Config, "", "--kubeconfig: %w", err)
+		}
+		return cluster, nil
+	}
+	cluster, err := rest.InClusterConfig()
+	if err != nil {
+		return nil, exit.New(exit.Config, "run it in a pod, or give --kubeconfig", "nothing says how to reach the API server: %w", err)
+	}
+	return cluster, nil
+}
+
+func release() (string, error) {
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return "", err
+	}
+	return unix.ByteSliceToString(u.Release[:]), nil
+}

@@ -1,0 +1,39 @@
+package fleet
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"temper.dev/temper/api/v1alpha1"
+	"temper.dev/temper/internal/golden"
+)
+
+func TestWrite(t *testing.T) {
+	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+	condition := func(status metav1.ConditionStatus, reason, message string) []metav1.Condition {
+		return []metav1.Condition{{Type: v1alpha1.ConditionEnforced, Status: status, Reason: reason, Message: message, LastTransitionTime: metav1.NewTime(now.Add(-time.Hour))}}
+	}
+	enforced := v1alpha1.TemperNodeStatus{
+		Reported: metav1.NewTime(now.Add(-20 * time.Second)), Rung: "scx", Policy: "default", KernelVersion: "6.18.15",
+		Conditions: condition(metav1.ConditionTrue, "Attached", "scx_temper has attached"),
+		Tiers: []v1alpha1.TierStatus{
+			{Tier: "critical", Pods: []string{"shop/web", "shop/cart"}, CPUSeconds: "12.250", WaitP50Microseconds: 4, WaitP99Microseconds: 256, WaitMaxMicroseconds: 20000},
+			{Tier: "background", Pods: []string{"batch/resize"}},
+		},
+		Problems: []string{"pod a/b says that it is x, which is c/d"},
+	}
+	stale := enforced
+	stale.Reported, stale.Problems = metav1.NewTime(now.Add(-time.Hour)), nil
+	left := v1alpha1.TemperNodeStatus{
+		Reported: metav1.NewTime(now), Rung: "observe", Conditions: condition(metav1.ConditionFalse, "SafeModeNode", "safe mode"),
+	}
+	nodes := []Node{{"a", false, enforced}, {"b", true, stale}, {"c", false, left}, {"d", true, v1alpha1.TemperNodeStatus{}}}
+	var all, one bytes.Buffer
+	Write(&all, nodes, now)
+	golden.Check(t, "all.txt", all.String())
+	WriteOne(&one, nodes[0], now)
+	golden.Check(t, "one.txt", one.String())
+}

@@ -1,0 +1,115 @@
+package nodepods
+
+import (
+	"os"
+	"path"
+	"strings"
+
+	"temper.dev/temper/internal/host"
+)
+
+// maxDepth is how far below the cgroup root the kubelet's tree is looked for. A kubelet in a container that has the
+// node's whole tree before it keeps its pods a few levels down.
+const maxDepth = 4
+
+// tree is where a node's kubelets keep their pods' cgroups:
+//
+//	/kubepods/pod1-2                                     cgroup driver cgroupfs; Guaranteed pods
+//	/kubepods/burstable/pod1-2                           the others, by QoS class
+//	/kubepods.slice/kubepods-pod1_2.slice                cgroup driver systemd
+//	/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1_2.slice
+//	/kubelet.slice/kubelet-kubepods.slice/...            with --cgroup-root=/kubelet
+type tree struct {
+	root host.Root
+	tops []string // cgroups named kubepods
+}
+
+// find looks for the kubelets' trees.
+func (t *tree) find() {
+	t.tops = nil
+	t.descend("/", maxDepth)
+}
+
+func (t *tree) descend(cg string, depth int) {
+	for _, name := range children(t.root, cg) {
+		child := path.Join(cg, name)
+		switch {
+		case name == "kubepods" || name == "kubepods.slice" || strings.HasSuffix(name, "-kubepods.slice"):
+			t.tops = append(t.tops, child)
+		case depth > 1 && podOf(name) == "":
+			t.descend(child, depth-1)
+		}
+	}
+}
+
+// parents are the cgroups whose children are pods' or may become so.
+func (t *tree) parents() []string {
+	list := []string{"/"} // where a kubelet's tree usually appears
+	for _, top := range t.tops {
+		list = append(list, top)
+		for _, name := range children(t.root, top) {
+			if isClass(name) {
+				list = append(list, path.Join(top, name))
+			}
+		}
+	}
+	return list
+}
+
+// pods are the cgroups of pods that exist, by what the kubelet calls the pod: its UID, or a static pod's hash.
+func (t *tree) pods() map[string]string {
+	found := map[string]string{}
+	for _, parent := range t.parents() {
+		for _, name := range children(t.root, parent) {
+			if pod := podOf(name); pod != "" {
+				found[pod] = path.Join(parent, name)
+			}
+		}
+	}
+	return found
+}
+
+// isClass tells whether a cgroup below kubepods is that of a QoS class.
+func isClass(name string) bool {
+	name = strings.TrimSuffix(name, ".slice")
+	name = name[strings.LastIndexByte(name, '-')+1:]
+	return name == "burstable" || name == "besteffort"
+}
+
+// podOf is the pod that a cgroup's name says it is of, "" if it says none. systemd takes a dash for a slash, so that
+// names of slices have underscores where UIDs have dashes.
+func podOf(name string) string {
+	slice, isSlice := strings.CutSuffix(name, ".slice")
+	if !isSlice {
+		pod, _ := strings.CutPrefix(name, "pod")
+		if pod == name || !isID(pod) {
+			return ""
+		}
+		return pod
+	}
+	last := slice[strings.LastIndexByte(slice, '-')+1:]
+	pod, isPod := strings.CutPrefix(last, "pod")
+	pod = strings.ReplaceAll(pod, "_", "-")
+	if !isPod || !isID(pod) {
+		return ""
+	}
+	return pod
+}
+
+// isID tells UIDs and hashes from other words: they are hexadecimal, with dashes, and not short.
+func isID(text string) bool {
+	const shortest = 16
+	return len(text) >= shortest && strings.Trim(text, "0123456789abcdef-") == ""
+}
+
+// children are the names of the cgroups directly below cg; none if it is not there.
+func children(root host.Root, cg string) []string {
+	entries, _ := os.ReadDir(root.Cgroup(cg))
+	var names []string
+	for _, entry := range entries {
+		if entry.IsDir() {
+			names = append(names, entry.Name())
+		}
+	}
+	return names
+}

@@ -1,0 +1,118 @@
+package nodepods
+
+import (
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"temper.dev/temper/api/v1alpha1"
+	"temper.dev/temper/internal/agent"
+	"temper.dev/temper/internal/config"
+	"temper.dev/temper/internal/enforce"
+	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/status"
+	"temper.dev/temper/internal/tier"
+)
+
+// Of messages and lists that grow with what goes wrong, so much is kept: an object has a bounded size.
+const (
+	longestMessage = 1024 // characters
+	mostProblems   = 20
+)
+
+// Reasons of the condition Enforced, beside those of agent.Off.
+const (
+	reasonAttached = "Attached"
+	reasonStarting = "Starting"
+	reasonStopped  = "Stopped"
+	reasonFailed   = "Failed"
+)
+
+// reasons are why scx_temper ended, by its exit status.
+var reasons = map[int]string{
+	exit.NoSchedExt:     "NoSchedExt",
+	exit.BadBTF:         "BadBTF",
+	exit.OtherScheduler: "OtherScheduler",
+	exit.LimitsPresent:  "LimitsPresent",
+	exit.LoadFailed:     "LoadFailed",
+	exit.Ejected:        "Ejected",
+}
+
+// statusOf is what a TemperNode says of an agent's state and a look at the node. Conditions keep when they last changed.
+func statusOf(state agent.State, seen *status.Status, before []metav1.Condition) v1alpha1.TemperNodeStatus {
+	s := v1alpha1.TemperNodeStatus{Rung: string(seen.Rung), Policy: state.Policy, Conditions: before}
+	if seen.Loader != nil {
+		s.SchedulerSHA256 = seen.Loader.BPFSHA256
+	}
+	for _, c := range []metav1.Condition{enforced(state, seen), limitsHonoured(seen), safeMode(state)} {
+		c.Message = c.Message[:min(len(c.Message), longestMessage)]
+		meta.SetStatusCondition(&s.Conditions, c)
+	}
+	for t := range tier.Tier(tier.Count) {
+		s.Tiers = append(s.Tiers, tierStatus(t, state.Members, seen))
+	}
+	s.Problems = seen.Problems
+	if more := len(s.Problems) - mostProblems; more > 0 {
+		s.Problems = append(s.Problems[:mostProblems:mostProblems], "and "+strconv.Itoa(more)+" more: see 'temper status' on the node")
+	}
+	return s
+}
+
+func enforced(state agent.State, seen *status.Status) metav1.Condition {
+	c := metav1.Condition{Type: v1alpha1.ConditionEnforced, Status: metav1.ConditionFalse, Message: seen.Reason}
+	switch {
+	case seen.Rung == enforce.SCX && seen.Enforced:
+		c.Status, c.Reason = metav1.ConditionTrue, reasonAttached
+	case state.PID == 0:
+		c.Reason = reasonStopped
+	case state.Off != nil:
+		c.Reason = state.Off.Reason
+	case len(state.Exits) == 0:
+		c.Reason = reasonStarting
+	default:
+		c.Reason = reasonFailed
+		if known, ok := reasons[state.Exits[len(state.Exits)-1].Status]; ok {
+			c.Reason = known
+		}
+	}
+	return c
+}
+
+// limitsHonoured is about CPU limits: while Temper is attached the kernel does not keep them, and Temper has to.
+func limitsHonoured(seen *status.Status) metav1.Condition {
+	c := metav1.Condition{Type: v1alpha1.ConditionLimitsHonoured, Status: metav1.ConditionTrue, Reason: "Kernel", Message: "the kernel keeps CPU limits itself"}
+	switch {
+	case !seen.Enforced:
+	case seen.LimitsMode == config.LimitsIgnore:
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, "Ignored", "CPU limits are not kept, as the policy says"
+	default:
+		c.Reason, c.Message = "Temper", "Temper keeps CPU limits, "+seen.LimitsMode
+	}
+	return c
+}
+
+func safeMode(state agent.State) metav1.Condition {
+	c := metav1.Condition{Type: v1alpha1.ConditionSafeMode, Status: metav1.ConditionFalse, Reason: "NotAsked", Message: "nobody has asked for it"}
+	if off := state.Off; off != nil && strings.HasPrefix(off.Reason, "SafeMode") {
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, off.Reason, off.Message
+	}
+	return c
+}
+
+func tierStatus(t tier.Tier, members []agent.Member, seen *status.Status) v1alpha1.TierStatus {
+	s := v1alpha1.TierStatus{Tier: v1alpha1.Tier(t.String())}
+	for _, m := range members {
+		if m.Tier == t && m.Pod != "" && m.Present {
+			s.Pods = append(s.Pods, m.Pod)
+		}
+	}
+	if int(t) < len(seen.Tiers) {
+		figures := seen.Tiers[t]
+		s.CPUSeconds = strconv.FormatFloat(figures.CPUSeconds, 'f', 3, 64)
+		s.WaitP50Microseconds, s.WaitP99Microseconds = int64(figures.WaitP50US), int64(figures.WaitP99US)
+		s.WaitMaxMicroseconds = int64(figures.WaitMaxUS)
+	}
+	return s
+}

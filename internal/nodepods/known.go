@@ -1,0 +1,61 @@
+package nodepods
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"temper.dev/temper/internal/agent"
+	"temper.dev/temper/internal/config"
+	"temper.dev/temper/internal/host"
+	"temper.dev/temper/internal/tier"
+)
+
+// knownFile is what an agent leaves to the next, below /run/temper: the API server may be away when that starts.
+const knownFile = "cluster.json"
+
+// Known is what the API server says of a node, as far as tiers go.
+type Known struct {
+	Policy   string         `json:"policy"` // that applies to the node; "": none
+	Loans    string         `json:"loans"`
+	SMT      string         `json:"smt"`
+	Limits   string         `json:"limits"`
+	Off      *agent.Off     `json:"off"`
+	Pods     map[string]Pod `json:"pods"` // by what the kubelet calls them: UID, or a static pod's hash
+	Problems []string       `json:"problems"`
+}
+
+// Pod is one of the node's pods.
+type Pod struct {
+	Name   string    `json:"name"` // namespace/name
+	Tier   tier.Tier `json:"tier"`
+	Reason string    `json:"reason"` // for the tier
+}
+
+// over is the node's own configuration with what the cluster's policy says in its place.
+func (k *Known) over(node *config.Config) *config.Config {
+	if k.Policy == "" {
+		return node
+	}
+	both := *node
+	both.Loans, both.SMT, both.Limits = k.Loans, k.SMT, k.Limits
+	return &both
+}
+
+// recall reads what an earlier agent knew since the node was booted; nil if there was none.
+func recall(root host.Root) (*Known, error) {
+	data, err := os.ReadFile(root.Run(knownFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	k := &Known{}
+	if err := json.Unmarshal(data, k); err != nil {
+		return nil, fmt.Errorf("%s: %w", root.Run(knownFile), err)
+	}
+	return k, nil
+}

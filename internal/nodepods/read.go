@@ -1,0 +1,186 @@
+package nodepods
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"temper.dev/temper/api/v1alpha1"
+	"temper.dev/temper/internal/agent"
+	"temper.dev/temper/internal/policy"
+)
+
+// reader makes what the agent knows of what the cluster has.
+type reader struct {
+	*cluster
+	node     string
+	policies map[string]*policy.Policy // by name: the last of each that was valid
+	known    *Known
+}
+
+// read is what is known now; nil until all that is watched has been seen once.
+func (r *reader) read(ctx context.Context) (*Known, error) {
+	for object := range kinds(r.node) {
+		informer, err := r.cache.GetInformer(ctx, object, cache.BlockUntilSynced(false))
+		if err != nil {
+			return nil, err
+		}
+		if !informer.HasSynced() {
+			return nil, nil
+		}
+	}
+	r.mu.Lock()
+	stale := r.stale
+	r.stale = false // before reading: what changes meanwhile makes it stale again
+	r.mu.Unlock()
+	if !stale {
+		return r.known, nil
+	}
+	k, err := r.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r.known = k
+	return k, nil
+}
+
+func (r *reader) look(ctx context.Context) (*Known, error) {
+	k := &Known{Pods: map[string]Pod{}}
+	nodes, err := r.labels(ctx, "Node")
+	if err != nil {
+		return nil, err
+	}
+	namespaces, err := r.labels(ctx, "Namespace")
+	if err != nil {
+		return nil, err
+	}
+	mine, exists := nodes[r.node]
+	if !exists {
+		k.Problems = append(k.Problems, fmt.Sprintf("the API server has no node %s; is that this node's name?", r.node))
+	}
+	applies, err := r.policy(ctx, mine, k)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case safeModeAsked(mine):
+		k.Off = &agent.Off{Reason: agent.OffByNode, Message: fmt.Sprintf("safe mode: node %s has the label %s", r.node, v1alpha1.SafeModeLabel)}
+	case applies == nil:
+		k.Off = &agent.Off{Reason: agent.NoPolicy, Message: fmt.Sprintf("no TierPolicy selects node %s", r.node)}
+	default:
+		k.Policy = applies.Name
+		k.Loans, k.SMT, k.Limits = applies.Modes()
+	}
+	return k, r.pods(ctx, applies, namespaces, k)
+}
+
+// policy is the TierPolicy that applies to the node. One that was changed into something not valid stays as it was.
+func (r *reader) policy(ctx context.Context, node labels.Set, k *Known) (*policy.Policy, error) {
+	var list v1alpha1.TierPolicyList
+	if err := r.cache.List(ctx, &list); err != nil {
+		return nil, err
+	}
+	was := r.policies
+	r.policies = map[string]*policy.Policy{}
+	for i := range list.Items {
+		name := list.Items[i].Name
+		p, err := policy.Compile(&list.Items[i])
+		if err != nil {
+			p = was[name]
+			k.Problems = append(k.Problems, outcomeOf(p, err))
+		}
+		if p != nil {
+			r.policies[name] = p
+		}
+	}
+	slices.Sort(k.Problems)
+	return policy.Select(slices.Collect(maps.Values(r.policies)), node), nil
+}
+
+func outcomeOf(before *policy.Policy, err error) string {
+	if before == nil {
+		return fmt.Sprintf("%v: it counts as not there", err)
+	}
+	return fmt.Sprintf("%v: it counts as it was before", err)
+}
+
+// pods gives each pod that has not ended its tier.
+func (r *reader) pods(ctx context.Context, applies *policy.Policy, namespaces map[string]labels.Set, k *Known) error {
+	var list corev1.PodList
+	if err := r.cache.List(ctx, &list); err != nil {
+		return err
+	}
+	// Whoever may create pods may write a hash into one. So a UID counts before a hash, and of two that claim the
+	// same hash the older.
+	slices.SortFunc(list.Items, func(a, b corev1.Pod) int {
+		_, x := idOf(&a)
+		_, y := idOf(&b)
+		return cmp.Or(compareBool(x, y), a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(string(a.UID), string(b.UID)))
+	})
+	for i := range list.Items {
+		pod := &list.Items[i]
+		if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		id, _ := idOf(pod)
+		name := pod.Namespace + "/" + pod.Name
+		if other, taken := k.Pods[id]; taken {
+			k.Problems = append(k.Problems, fmt.Sprintf("pod %s says that it is %s, which is %s", name, id, other.Name))
+			continue
+		}
+		v := applies.Tier(pod, &policy.Namespace{Name: pod.Namespace, Labels: namespaces[pod.Namespace]})
+		k.Pods[id] = Pod{Name: name, Tier: v.Tier, Reason: v.Reason}
+	}
+	return nil
+}
+
+// labels are those of all objects of a kind, by name.
+func (r *reader) labels(ctx context.Context, kind string) (map[string]labels.Set, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind + "List"))
+	if err := r.cache.List(ctx, list); err != nil {
+		return nil, err
+	}
+	all := map[string]labels.Set{}
+	for _, object := range list.Items {
+		all[object.Name] = object.Labels
+	}
+	return all, nil
+}
+
+// silent says what of the API server could not be heard lately.
+func (c *cluster) silent(now time.Time) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var list []string
+	if c.report != nil {
+		list = append(list, fmt.Sprintf("reports do not reach the API server, and what it said last holds: %v", c.report))
+	}
+	for kind, f := range c.faults {
+		if now.Sub(f.last) < faultLasts {
+			list = append(list, fmt.Sprintf("cannot watch %s: %v; what was known last holds", kind, f.err))
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}

@@ -1,0 +1,127 @@
+// Package nodepods tells the agent of one node of a cluster which pods run there, in which cgroups, and in which tiers.
+package nodepods
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"temper.dev/temper/internal/agent"
+	"temper.dev/temper/internal/host"
+)
+
+// unknownAfter is how long a pod's cgroup may be there before it is told that no pod is known for it: the kubelet makes
+// it before the API server says that the pod is on this node, or after it has said that the pod is gone.
+const unknownAfter = 30 * time.Second
+
+// Source adds a cluster's pods to what the node's own configuration asks for.
+type Source struct {
+	agent.Source // the node's own
+	ctx          context.Context
+	root         host.Root
+	log          *slog.Logger
+	reader       reader
+	tree         tree
+	known        *Known               // nil: nobody has said anything yet
+	fresh        bool                 // known is the API server's word to this agent
+	unknown      map[string]time.Time // since when a pod's cgroup is there that no pod is known for
+	saved        *Known               // as last written
+}
+
+// New watches the cluster until ctx ends, as the node of this name.
+func New(ctx context.Context, root host.Root, own agent.Source, config *rest.Config, node string, log *slog.Logger) (*Source, error) {
+	cluster, err := watch(ctx, config, node)
+	if err != nil {
+		return nil, err
+	}
+	s := &Source{Source: own, ctx: ctx, root: root, log: log, unknown: map[string]time.Time{},
+		reader: reader{cluster: cluster, node: node}, tree: tree{root: root}}
+	if s.known, err = recall(root); err != nil {
+		log.Warn("what an earlier agent knew of the cluster is lost", "error", err)
+	}
+	return s, nil
+}
+
+// Changed receives after a change in the cluster.
+func (s *Source) Changed() <-chan struct{} { return s.reader.changed }
+
+// Refresh looks for kubelets' cgroups, and keeps what is known for the next agent.
+func (s *Source) Refresh() {
+	s.Source.Refresh()
+	s.tree.find()
+	if !s.fresh || s.known == s.saved {
+		return
+	}
+	if err := host.WriteJSON(s.root.Run(knownFile), s.known); err != nil {
+		s.log.Error("what is known of the cluster cannot be kept for the next agent", "error", err)
+		return
+	}
+	s.saved = s.known
+}
+
+// Look adds the pods that have a cgroup now.
+func (s *Source) Look() agent.Wanted {
+	w := s.Source.Look()
+	s.ask(&w)
+	if len(s.tree.tops) == 0 {
+		s.tree.find()
+	}
+	w.Parents = append(w.Parents, s.tree.parents()...)
+	if s.known == nil {
+		if w.Off == nil {
+			w.Off = &agent.Off{Reason: agent.NotKnown, Message: "the API server has not said yet which policy and pods this node has"}
+		}
+		return w
+	}
+	w.Config, w.Policy = s.known.over(w.Config), s.known.Policy
+	if w.Off == nil { // the node's own word comes first
+		w.Off = s.known.Off
+	}
+	w.Problems = append(w.Problems, s.known.Problems...)
+	s.add(&w)
+	return w
+}
+
+// ask brings what is known up to date.
+func (s *Source) ask(w *agent.Wanted) {
+	known, err := s.reader.read(s.ctx)
+	switch {
+	case err != nil:
+		w.Problems = append(w.Problems, fmt.Sprintf("what the API server has said cannot be read: %v", err))
+	case known != nil:
+		s.known, s.fresh = known, true
+	}
+	w.Problems = append(w.Problems, s.reader.silent(time.Now())...)
+}
+
+// add adds the members: the cgroups of known pods. One of an unknown pod has its ancestors' tier, which is standard.
+func (s *Source) add(w *agent.Wanted) {
+	now := time.Now()
+	there := s.tree.pods()
+	for id, cg := range there {
+		pod, known := s.known.Pods[id]
+		if !known {
+			if _, before := s.unknown[id]; !before {
+				s.unknown[id] = now
+			}
+			continue
+		}
+		delete(s.unknown, id)
+		w.Add(agent.Member{Cgroup: cg, Tier: pod.Tier, Source: "pod", Pod: pod.Name, Reason: pod.Reason})
+	}
+	maps.DeleteFunc(s.unknown, func(id string, _ time.Time) bool { return there[id] == "" })
+	var long []string
+	for id, since := range s.unknown {
+		if now.Sub(since) > unknownAfter {
+			long = append(long, there[id])
+		}
+	}
+	if len(long) > 0 {
+		w.Problems = append(w.Problems, fmt.Sprintf("%d cgroups look like pods', and the API server knows no such pods: %s", len(long), slices.Min(long)))
+	}
+}

@@ -1,0 +1,347 @@
+//go:build kubernetes
+
+package kubernetes
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"temper.dev/temper/api/v1alpha1"
+	"temper.dev/temper/internal/agent"
+	"temper.dev/temper/internal/fixture"
+	"temper.dev/temper/internal/host"
+)
+
+// A node of fixtures: its cgroups are directories, and there is no kernel in it that a scheduler could be attached to, so
+// that the agent stays on the rung cpu.idle. Everything else is real.
+type node struct {
+	t    *testing.T
+	name string
+	root host.Root
+	cmd  *exec.Cmd
+	said *os.File
+}
+
+// newNode makes one, in the cluster too, with an agent.
+func newNode(t *testing.T, labels map[string]string) *node {
+	t.Helper()
+	n := &node{t: t, name: "node-" + strings.ToLower(t.Name()), root: fixture.Tree(t, "/kubepods", "/kubepods/burstable", "/kubepods/besteffort")}
+	create(t, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.name, Labels: labels}})
+	var err error
+	if n.said, err = os.Create(filepath.Join(t.TempDir(), "log")); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		n.end(syscall.SIGTERM)
+		if t.Failed() {
+			text, _ := os.ReadFile(n.said.Name())
+			t.Logf("the agent said:\n%s", text)
+		}
+		object := &v1alpha1.TemperNode{ObjectMeta: metav1.ObjectMeta{Name: n.name}}
+		if err := cluster.Delete(context.Background(), object); err != nil && !apierrors.IsNotFound(err) {
+			t.Error(err)
+		}
+	})
+	n.start(asAgent(t, n.name))
+	return n
+}
+
+// asAgent is a kubeconfig for the agent of a node: with its service account, and what the token of its pod would say.
+func asAgent(t *testing.T, node string) []byte {
+	t.Helper()
+	config, err := clientcmd.Load(server.KubeConfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, user := range config.AuthInfos {
+		user.Impersonate = "system:serviceaccount:temper-system:temper-agent"
+		user.ImpersonateUserExtra = map[string][]string{"authentication.kubernetes.io/node-name": {node}}
+	}
+	text, err := clientcmd.Write(*config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// start starts an agent. The path that it is given for scx_temper does not exist: on a host whose kernel could, it
+// would attach to that.
+func (n *node) start(kubeconfig []byte) {
+	n.t.Helper()
+	file := filepath.Join(n.t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(file, kubeconfig, 0o600); err != nil {
+		n.t.Fatal(err)
+	}
+	n.cmd = exec.Command(root+"/bin/temper-agent", "--node", n.name, "--kubeconfig", file, "--host-root", string(n.root),
+		"--config", filepath.Join(string(n.root), "none"), "--loader", filepath.Join(string(n.root), "none"))
+	n.cmd.Stderr = n.said
+	if err := n.cmd.Start(); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+func (n *node) end(signal os.Signal) {
+	if n.cmd != nil {
+		n.cmd.Process.Signal(signal)
+		n.cmd.Wait()
+		n.cmd = nil
+	}
+}
+
+// run makes a pod that runs on the node, and its cgroup.
+func (n *node) run(name, class, parent string) (*corev1.Pod, string) {
+	n.t.Helper()
+	pod := bind(n.t, podOf("kube-system", name, class), n.name)
+	if strings.HasSuffix(parent, "burstable") {
+		pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m")}
+	}
+	create(n.t, pod)
+	cg := fmt.Sprintf("%s/pod%s", parent, pod.UID)
+	fixture.Cgroup(n.t, n.root, cg)
+	return pod, cg
+}
+
+func (n *node) idle(cg string) string {
+	n.t.Helper()
+	return fixture.Read(n.t, n.root, "/sys/fs/cgroup"+cg+"/cpu.idle")
+}
+
+// status is what the API server says of the node.
+func (n *node) status() v1alpha1.TemperNodeStatus {
+	n.t.Helper()
+	var object v1alpha1.TemperNode
+	if err := cluster.Get(n.t.Context(), client.ObjectKey{Name: n.name}, &object); err != nil && !apierrors.IsNotFound(err) {
+		n.t.Fatal(err)
+	}
+	return object.Status
+}
+
+// condition is one's status and reason.
+func (n *node) condition(name string) string {
+	n.t.Helper()
+	c := meta.FindStatusCondition(n.status().Conditions, name)
+	if c == nil {
+		return ""
+	}
+	return string(c.Status) + " " + c.Reason
+}
+
+func (n *node) pods(tier v1alpha1.Tier) []string {
+	n.t.Helper()
+	for _, t := range n.status().Tiers {
+		if t.Tier == tier {
+			return t.Pods
+		}
+	}
+	return nil
+}
+
+func (n *node) awaitCondition(name, want string) {
+	n.t.Helper()
+	eventually(n.t, name+" is "+want, func() bool { return n.condition(name) == want })
+}
+
+func TestAgentGivesPodsTheirTiers(t *testing.T) {
+	n := newNode(t, nil)
+	eventually(t, "the node has fallen to cpu.idle, as there is no scheduler", func() bool { return n.status().Rung == "cpu.idle" })
+	if s := n.status(); s.Policy != "default" || s.KernelVersion == "" || n.condition(v1alpha1.ConditionEnforced) != "False Failed" {
+		t.Errorf("%+v", s)
+	}
+	_, web := n.run("web", "temper-critical", "/kubepods/burstable")
+	batch, batchCgroup := n.run("batch", "", "/kubepods/besteffort")
+	plain, plainCgroup := n.run("plain", "", "/kubepods/burstable")
+	eventually(t, "the pods are in their tiers", func() bool {
+		return slices.Equal(n.pods("critical"), []string{"kube-system/web"}) && slices.Equal(n.pods("background"), []string{"kube-system/batch"}) &&
+			slices.Equal(n.pods("standard"), []string{"kube-system/plain"})
+	})
+	if n.idle(web) != "0" || n.idle(batchCgroup) != "1" || n.idle(plainCgroup) != "0" || n.idle("/kubepods/besteffort") != "0" {
+		t.Error("cpu.idle is not what the tiers say")
+	}
+
+	out, errs, status := kubectlTemper(t, server.KubeConfig, "status")
+	if line := regexp.MustCompile(`(?m)^` + n.name + ` +cpu.idle +no \(Failed\) +default +1 +1 +0 +\S+ ago$`); status != 0 || !line.MatchString(out) {
+		t.Errorf("status %d: %s%s", status, out, errs)
+	}
+
+	plain.Labels = map[string]string{v1alpha1.TierLabel: "background"}
+	if err := cluster.Update(t.Context(), plain); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the label lowers the running pod", func() bool { return n.idle(plainCgroup) == "1" })
+
+	// A pod that is not known has no tier of its own, and gets one once it is.
+	static := bind(t, podOf("kube-system", "static", ""), n.name)
+	hash := strings.Repeat("5d41402a", 4)
+	fixture.Cgroup(t, n.root, "/kubepods/besteffort/pod"+hash)
+	static.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: hash, "kubernetes.io/config.hash": hash}
+	create(t, static)
+	eventually(t, "the static pod is in background", func() bool { return n.idle("/kubepods/besteffort/pod"+hash) == "1" })
+
+	// Who may create pods cannot speak for another's.
+	spoof := bind(t, podOf("default", "spoof", ""), n.name)
+	spoof.Labels = map[string]string{v1alpha1.TierLabel: "standard"}
+	spoof.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x", "kubernetes.io/config.hash": string(batch.UID)}
+	create(t, spoof)
+	eventually(t, "the spoof is told", func() bool {
+		return strings.Contains(strings.Join(n.status().Problems, "\n"), "default/spoof says that it is")
+	})
+	if n.idle(batchCgroup) != "1" {
+		t.Error("another pod's annotation has taken a pod out of background")
+	}
+
+	os.RemoveAll(n.root.Cgroup(batchCgroup))
+	eventually(t, "the pod that ended is gone", func() bool { return !slices.Contains(n.pods("background"), "kube-system/batch") })
+	n.end(syscall.SIGTERM)
+	n.awaitCondition(v1alpha1.ConditionEnforced, "False Stopped")
+	if n.idle(plainCgroup) != "0" {
+		t.Error("the agent has left cpu.idle behind")
+	}
+}
+
+func TestSafeModeOfANode(t *testing.T) {
+	n := newNode(t, nil)
+	_, batch := n.run("batch", "", "/kubepods/besteffort")
+	eventually(t, "the pod is in background", func() bool { return n.idle(batch) == "1" })
+	safeMode := func(onOff string) {
+		t.Helper()
+		if _, errs, status := kubectlTemper(t, server.KubeConfig, "safe-mode", n.name, onOff); status != 0 {
+			t.Fatal(errs)
+		}
+	}
+	safeMode("on")
+	n.awaitCondition(v1alpha1.ConditionSafeMode, "True SafeModeNode")
+	if n.idle(batch) != "0" || n.condition(v1alpha1.ConditionEnforced) != "False SafeModeNode" {
+		t.Errorf("cpu.idle %s, status %+v", n.idle(batch), n.status())
+	}
+	if out, _, _ := kubectlTemper(t, server.KubeConfig, "status", n.name); !strings.Contains(out, "safe mode: node "+n.name+" has the label") {
+		t.Errorf("status says\n%s", out)
+	}
+	safeMode("off")
+	eventually(t, "the pod is in background again", func() bool { return n.idle(batch) == "1" })
+	n.awaitCondition(v1alpha1.ConditionSafeMode, "False NotAsked")
+
+	fixture.Write(t, n.root, agent.SafeModeFile, "by hand\n")
+	n.awaitCondition(v1alpha1.ConditionSafeMode, "True SafeModeFile")
+	n.end(syscall.SIGKILL)
+	n.start(asAgent(t, n.name))
+	eventually(t, "the next agent has reported", func() bool { return n.state().PID == n.cmd.Process.Pid && n.state().Off != nil })
+	if n.idle(batch) != "0" {
+		t.Error("safe mode did not outlast the agent")
+	}
+}
+
+// state is the agent's own word, which needs no API server.
+func (n *node) state() agent.State {
+	n.t.Helper()
+	s, err := agent.ReadState(n.root)
+	if err != nil {
+		return agent.State{}
+	}
+	return *s
+}
+
+func TestANodeThatNoPolicySelects(t *testing.T) {
+	p := defaultPolicy(t).from
+	open := p.DeepCopy()
+	p.Spec.NodeSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "temper", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"off"}}}}
+	if err := cluster.Update(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		open.ResourceVersion = p.ResourceVersion
+		if err := cluster.Update(context.Background(), open); err != nil {
+			t.Error(err)
+		}
+	})
+	n := newNode(t, map[string]string{"temper": "off"})
+	n.awaitCondition(v1alpha1.ConditionEnforced, "False NoPolicy")
+	_, batch := n.run("batch", "temper-background", "/kubepods/besteffort")
+	eventually(t, "the pod is seen", func() bool { return len(n.state().Members) == 1 })
+	if n.idle(batch) != "0" {
+		t.Error("a node without a policy is not left alone")
+	}
+}
+
+func TestAnAPIServerThatIsAway(t *testing.T) {
+	n := newNode(t, nil)
+	_, batch := n.run("batch", "", "/kubepods/besteffort")
+	eventually(t, "the pod is in background", func() bool { return n.idle(batch) == "1" })
+	eventually(t, "what is known is kept for the next agent", func() bool {
+		text, err := os.ReadFile(n.root.Run("cluster.json"))
+		return err == nil && strings.Contains(string(text), "kube-system/batch")
+	})
+	n.end(syscall.SIGKILL)
+	fixture.Write(t, n.root, "/sys/fs/cgroup"+batch+"/cpu.idle", "0")
+	n.start(regexp.MustCompile(`server: .*`).ReplaceAll(asAgent(t, n.name), []byte("server: https://127.0.0.1:1")))
+	eventually(t, "the pod is in background again", func() bool { return n.idle(batch) == "1" })
+	eventually(t, "it is told", func() bool {
+		return strings.Contains(strings.Join(n.state().Problems, "\n"), "what it said last holds")
+	})
+	n.end(syscall.SIGTERM)
+
+	// After a reboot nothing is known, and the node is left alone until somebody says what it should be.
+	for _, file := range []string{"cluster.json", "status.json"} {
+		os.Remove(n.root.Run(file))
+	}
+	n.start(regexp.MustCompile(`server: .*`).ReplaceAll(asAgent(t, n.name), []byte("server: https://127.0.0.1:1")))
+	eventually(t, "the agent waits", func() bool { return n.state().Off != nil && n.state().Off.Reason == agent.NotKnown })
+	if n.idle(batch) != "0" {
+		t.Error("a tier is in force that nobody has said")
+	}
+}
+
+func TestAnAgentWritesItsOwnNodeAlone(t *testing.T) {
+	kubeconfig := asAgent(t, "mine")
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent, err := client.New(config, client.Options{Scheme: cluster.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodeOf := func(name string) *v1alpha1.TemperNode {
+		return &v1alpha1.TemperNode{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	}
+	eventually(t, "another node's is refused", func() bool {
+		err := agent.Create(t.Context(), nodeOf("other"), client.DryRunAll)
+		return err != nil && strings.Contains(err.Error(), "the agent of node 'mine' may write no other node's TemperNode, such as other")
+	})
+	mine, other := nodeOf("mine"), nodeOf("other")
+	if err := agent.Create(t.Context(), mine); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cluster.Delete(context.Background(), mine) })
+	create(t, other)
+	mine.Status.Rung, other.Status.Rung = "observe", "scx"
+	if err := agent.Status().Update(t.Context(), mine); err != nil {
+		t.Error(err)
+	}
+	for what, err := range map[string]error{
+		"another's status": agent.Status().Update(t.Context(), other),
+		"a node's labels":  agent.Update(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "mine"}}),
+		"a policy":         agent.Delete(t.Context(), &v1alpha1.TierPolicy{ObjectMeta: metav1.ObjectMeta{Name: "default"}}),
+		"a TemperNode":     agent.Delete(t.Context(), mine),
+		"a secret":         agent.Get(t.Context(), client.ObjectKey{Namespace: "kube-system", Name: "x"}, &corev1.Secret{}),
+	} {
+		if !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
