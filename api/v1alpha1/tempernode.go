@@ -10,6 +10,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Rung",type=string,JSONPath=`.status.rung`
 // +kubebuilder:printcolumn:name="Enforced",type=string,JSONPath=`.status.conditions[?(@.type=="Enforced")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Enforced")].reason`
+// +kubebuilder:printcolumn:name="Sized",type=string,JSONPath=`.status.conditions[?(@.type=="Sized")].status`
 // +kubebuilder:printcolumn:name="Policy",type=string,JSONPath=`.status.policy`
 // +kubebuilder:printcolumn:name="Kernel",type=string,JSONPath=`.status.kernelVersion`,priority=1
 // +kubebuilder:printcolumn:name="Reported",type=date,JSONPath=`.status.reported`
@@ -36,6 +37,8 @@ const (
 	ConditionEnforced = "Enforced"
 	// ConditionLimitsHonoured is True while CPU limits are kept, by whichever scheduler.
 	ConditionLimitsHonoured = "LimitsHonoured"
+	// ConditionSized is True while the CPU requests of critical pods fit in the node's physical cores but one.
+	ConditionSized = "Sized"
 	// ConditionSafeMode is True while the node is left to the kernel's own scheduler because somebody asked for it.
 	ConditionSafeMode = "SafeMode"
 )
@@ -64,7 +67,7 @@ type TemperNodeStatus struct {
 	// +optional
 	SchedulerSHA256 string `json:"schedulerSHA256,omitempty"`
 
-	// Enforced, LimitsHonoured and SafeMode. Enforced is False for these reasons: Starting; SafeModeFile, SafeModeNode;
+	// Enforced, LimitsHonoured, Sized and SafeMode. Enforced is False for these reasons: Starting; SafeModeFile, SafeModeNode;
 	// NoPolicy; NotKnown, before the API server has answered; NoSchedExt, BadBTF, OtherScheduler, LimitsPresent, LoadFailed,
 	// where the scheduler cannot be attached; Ejected, when the kernel has thrown it out; Failed, for anything else; Stopped,
 	// when the agent was.

@@ -192,7 +192,7 @@ func (a *Agent) look() map[uint64]tier.Tier {
 	a.wanted = a.source.Look()
 	members, problems := a.prepare(a.wanted.Members)
 	old := a.state.Problems
-	a.state.Config, a.state.Policy = a.wanted.File, a.wanted.Policy
+	a.state.Config, a.state.Policy, a.state.CriticalMilliCPU = a.wanted.File, a.wanted.Policy, a.wanted.CriticalMilliCPU
 	a.state.Members, a.state.Problems = members, nil
 	for _, p := range slices.Concat([]string{a.noMap}, w.Problems, problems) {
 		if p == "" {

@@ -22,13 +22,14 @@ type Source interface {
 
 // Wanted is what a Source asks for.
 type Wanted struct {
-	Config   *config.Config // how scx_temper is started, and what stands in for it
-	File     string         // that it is from
-	Policy   string         // the TierPolicy that applies; "": none
-	Off      *Off           // nil: tiers are to be in force
-	Members  []Member       // each cgroup that should have a tier of its own, whether it exists or not
-	Parents  []string       // cgroups whose children may become members
-	Problems []string       // what is not as it should be, one line each
+	Config           *config.Config // how scx_temper is started, and what stands in for it
+	File             string         // that it is from
+	Policy           string         // the TierPolicy that applies; "": none
+	CriticalMilliCPU int64          // what critical pods request, in thousandths of a CPU
+	Off              *Off           // nil: tiers are to be in force
+	Members          []Member       // each cgroup that should have a tier of its own, whether it exists or not
+	Parents          []string       // cgroups whose children may become members
+	Problems         []string       // what is not as it should be, one line each
 }
 
 // Add adds a member. Of two tiers of one cgroup the first holds, and the other is a problem.

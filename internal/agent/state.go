@@ -23,19 +23,20 @@ const maxExits = 20
 
 // State is the agent's word on itself. It is written at every change, so it has no figure that changes by itself.
 type State struct {
-	PID      int          `json:"pid"` // 0: stopped in order
-	Config   string       `json:"config"`
-	Policy   string       `json:"policy,omitempty"` // the TierPolicy that applies, in a cluster
-	Rung     enforce.Rung `json:"rung"`
-	Reason   string       `json:"reason"`
-	Since    time.Time    `json:"since"` // of the rung
-	Off      *Off         `json:"off"`   // why the node is left alone on purpose; null: it is not
-	Loader   int          `json:"loader_pid"`
-	Failures int          `json:"failures"` // of scx_temper, that count at the moment
-	RetryAt  *time.Time   `json:"retry_at"` // when scx_temper is tried again; null: not planned
-	Members  []Member     `json:"members"`
-	Problems []string     `json:"problems"` // what is not as configured, one line each
-	Exits    []Exit       `json:"exits"`    // of scx_temper, the newest last
+	PID              int          `json:"pid"` // 0: stopped in order
+	Config           string       `json:"config"`
+	Policy           string       `json:"policy,omitempty"`            // the TierPolicy that applies, in a cluster
+	CriticalMilliCPU int64        `json:"critical_millicpu,omitempty"` // what critical pods request
+	Rung             enforce.Rung `json:"rung"`
+	Reason           string       `json:"reason"`
+	Since            time.Time    `json:"since"` // of the rung
+	Off              *Off         `json:"off"`   // why the node is left alone on purpose; null: it is not
+	Loader           int          `json:"loader_pid"`
+	Failures         int          `json:"failures"` // of scx_temper, that count at the moment
+	RetryAt          *time.Time   `json:"retry_at"` // when scx_temper is tried again; null: not planned
+	Members          []Member     `json:"members"`
+	Problems         []string     `json:"problems"` // what is not as configured, one line each
+	Exits            []Exit       `json:"exits"`    // of scx_temper, the newest last
 }
 
 // Exit is one end of scx_temper.

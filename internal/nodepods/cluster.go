@@ -102,7 +102,9 @@ func mapper() meta.RESTMapper {
 	for _, kind := range []string{"Node", "Namespace"} {
 		m.Add(corev1.SchemeGroupVersion.WithKind(kind), meta.RESTScopeRoot)
 	}
-	m.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
+	for _, kind := range []string{"Pod", "Event"} {
+		m.Add(corev1.SchemeGroupVersion.WithKind(kind), meta.RESTScopeNamespace)
+	}
 	for _, kind := range []string{"TierPolicy", "TemperNode"} {
 		m.Add(v1alpha1.GroupVersion.WithKind(kind), meta.RESTScopeRoot)
 	}

@@ -1,6 +1,8 @@
 package nodepods
 
 import (
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,6 +14,7 @@ import (
 	"temper.dev/temper/internal/config"
 	"temper.dev/temper/internal/enforce"
 	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/host"
 	"temper.dev/temper/internal/status"
 	"temper.dev/temper/internal/tier"
 )
@@ -40,9 +43,9 @@ var reasons = map[int]string{
 	exit.Ejected:        "Ejected",
 }
 
-// statusOf is what a TemperNode says of an agent's state and a look at the node. Conditions keep when they last changed.
+// statusOf is what a TemperNode says of an agent's state and a look at the node, but for whether the node is sized. Conditions keep when they last changed.
 func statusOf(state agent.State, seen *status.Status, before []metav1.Condition) v1alpha1.TemperNodeStatus {
-	s := v1alpha1.TemperNodeStatus{Rung: string(seen.Rung), Policy: state.Policy, Conditions: before}
+	s := v1alpha1.TemperNodeStatus{Rung: string(seen.Rung), Policy: state.Policy, Conditions: slices.Clone(before)}
 	if seen.Loader != nil {
 		s.SchedulerSHA256 = seen.Loader.BPFSHA256
 	}
@@ -89,6 +92,23 @@ func limitsHonoured(seen *status.Status) metav1.Condition {
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, "Ignored", "CPU limits are not kept, as the policy says"
 	default:
 		c.Reason, c.Message = "Temper", "Temper keeps CPU limits, "+seen.LimitsMode
+	}
+	return c
+}
+
+// sized is whether the node can keep what it promises to critical pods: what they request must fit in its physical
+// cores but one. Two threads of a core do not do the work of two cores, and system work needs its place.
+func sized(root host.Root, criticalMilliCPU int64) metav1.Condition {
+	c := metav1.Condition{Type: v1alpha1.ConditionSized, Status: metav1.ConditionTrue, Reason: "Fits"}
+	cores, err := root.Cores()
+	if err != nil {
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, "CoresUnknown", err.Error()
+		return c
+	}
+	c.Message = fmt.Sprintf("critical pods request %.4g CPUs, and %d cores but one have room for %d", float64(criticalMilliCPU)/1000, cores, cores-1)
+	if criticalMilliCPU > int64(cores-1)*1000 {
+		c.Status, c.Reason = metav1.ConditionFalse, "TooMuchCritical"
+		c.Message += ": at full load they wait for each other; move some away, lower what they request, or take a larger node"
 	}
 	return c
 }

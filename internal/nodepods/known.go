@@ -32,6 +32,7 @@ type Pod struct {
 	Name   string    `json:"name"` // namespace/name
 	Tier   tier.Tier `json:"tier"`
 	Reason string    `json:"reason"` // for the tier
+	CPU    int64     `json:"cpu"`    // requested, in thousandths of a CPU
 }
 
 // over is the node's own configuration with what the cluster's policy says in its place.
@@ -42,6 +43,16 @@ func (k *Known) over(node *config.Config) *config.Config {
 	both := *node
 	both.Loans, both.SMT, both.Limits = k.Loans, k.SMT, k.Limits
 	return &both
+}
+
+// critical is what the critical pods request, in thousandths of a CPU.
+func (k *Known) critical() (milliCPU int64) {
+	for _, pod := range k.Pods {
+		if pod.Tier == tier.Critical {
+			milliCPU += pod.CPU
+		}
+	}
+	return milliCPU
 }
 
 // recall reads what an earlier agent knew since the node was booted; nil if there was none.

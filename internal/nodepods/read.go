@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"k8s.io/component-helpers/resource"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"temper.dev/temper/api/v1alpha1"
@@ -139,7 +140,8 @@ func (r *reader) pods(ctx context.Context, applies *policy.Policy, namespaces ma
 			continue
 		}
 		v := applies.Tier(pod, &policy.Namespace{Name: pod.Namespace, Labels: namespaces[pod.Namespace]})
-		k.Pods[id] = Pod{Name: name, Tier: v.Tier, Reason: v.Reason}
+		requests := resource.PodRequests(pod, resource.PodResourcesOptions{})
+		k.Pods[id] = Pod{Name: name, Tier: v.Tier, Reason: v.Reason, CPU: requests.Cpu().MilliValue()}
 	}
 	return nil
 }

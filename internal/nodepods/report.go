@@ -6,12 +6,14 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"temper.dev/temper/api/v1alpha1"
 	"temper.dev/temper/internal/agent"
+	"temper.dev/temper/internal/host"
 	"temper.dev/temper/internal/status"
 )
 
@@ -28,6 +30,7 @@ const (
 type Reporter struct {
 	cluster client.Client
 	node    string
+	root    host.Root
 	kernel  string // version
 	log     *slog.Logger
 	look    func() (*status.Status, error)
@@ -46,7 +49,7 @@ func NewReporter(source *Source, config *rest.Config, kernel string, look func()
 	if err != nil {
 		return nil, err
 	}
-	return &Reporter{cluster: cluster, node: source.reader.node, kernel: kernel, log: log, look: look,
+	return &Reporter{cluster: cluster, node: source.reader.node, root: source.root, kernel: kernel, log: log, look: look,
 		states: make(chan agent.State, 1), told: source.reader.reported}, nil
 }
 
@@ -129,9 +132,18 @@ func (r *Reporter) report(ctx context.Context, state agent.State) error {
 	if err != nil {
 		return err
 	}
-	object.Status = statusOf(state, seen, object.Status.Conditions)
+	before := object.Status.Conditions
+	object.Status = statusOf(state, seen, before)
+	meta.SetStatusCondition(&object.Status.Conditions, sized(r.root, state.CriticalMilliCPU))
 	object.Status.KernelVersion, object.Status.Reported = r.kernel, metav1.Now()
-	return r.cluster.Status().Update(ctx, &object)
+	after := object.Status.Conditions
+	if err := r.cluster.Status().Update(ctx, &object); err != nil {
+		return err
+	}
+	for _, c := range turned(before, after) {
+		r.tell(ctx, object.OwnerReferences, c)
+	}
+	return nil
 }
 
 // create makes the object, which goes when the Node does.

@@ -78,7 +78,7 @@ func (s *Source) Look() agent.Wanted {
 		}
 		return w
 	}
-	w.Config, w.Policy = s.known.over(w.Config), s.known.Policy
+	w.Config, w.Policy, w.CriticalMilliCPU = s.known.over(w.Config), s.known.Policy, s.known.critical()
 	if w.Off == nil { // the node's own word comes first
 		w.Off = s.known.Off
 	}

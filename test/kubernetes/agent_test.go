@@ -256,6 +256,27 @@ func (n *node) state() agent.State {
 	return *s
 }
 
+func TestANodeThatIsTooSmall(t *testing.T) {
+	n := newNode(t, nil)
+	n.awaitCondition(v1alpha1.ConditionSized, "Unknown CoresUnknown")
+	for cpu := range 4 { // of two threads each
+		fixture.Write(t, n.root, fmt.Sprintf("/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu), fmt.Sprintf("%d,%d", cpu%2, cpu%2+2))
+	}
+	pod := bind(t, podOf("kube-system", "large", "temper-critical"), n.name)
+	pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1001m")}
+	create(t, pod)
+	n.awaitCondition(v1alpha1.ConditionSized, "False TooMuchCritical")
+	eventually(t, "the node has an event of it", func() bool {
+		var events corev1.EventList
+		if err := cluster.List(t.Context(), &events, client.InNamespace("default")); err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(events.Items, func(e corev1.Event) bool {
+			return e.InvolvedObject.Name == n.name && e.Reason == "SizedFalse" && strings.Contains(e.Message, "critical pods request 1.001 CPUs, and 2 cores but one have room for 1")
+		})
+	})
+}
+
 func TestANodeThatNoPolicySelects(t *testing.T) {
 	p := defaultPolicy(t).from
 	open := p.DeepCopy()
