@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -34,14 +35,16 @@ Where the API server is away, 'temper safe-mode' does it on the node itself.`,
 			if err != nil {
 				return err
 			}
+			var failed []error // and go on: in a hurry the others matter most
 			for _, name := range nodes {
 				node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 				if err := cluster.Patch(cmd.Context(), node, labelPatch(on)); err != nil {
-					return err
+					failed = append(failed, err)
+					continue
 				}
 				fmt.Fprintf(cmd.OutOrStdout(), "safe mode of %s is %s; see 'kubectl temper status %s'\n", name, args[len(args)-1], name)
 			}
-			return nil
+			return errors.Join(failed...)
 		},
 	}
 	flags.AddFlags(cmd.Flags())

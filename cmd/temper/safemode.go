@@ -52,7 +52,7 @@ func leaveSafeMode(cmd *cobra.Command, root host.Root) error {
 	case !was:
 		fmt.Fprintln(cmd.OutOrStdout(), "safe mode was off")
 	case agent.Locked(root):
-		fmt.Fprintln(cmd.OutOrStdout(), "safe mode is off: the agent is about to attach its scheduler; see 'temper status'")
+		fmt.Fprintln(cmd.OutOrStdout(), "safe mode is off; 'temper status' says what the agent makes of it")
 	default:
 		fmt.Fprintln(cmd.OutOrStdout(), "safe mode is off; no agent runs")
 	}

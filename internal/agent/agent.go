@@ -87,7 +87,7 @@ func New(root host.Root, source Source, kernel Kernel, watcher Watcher, log *slo
 	a := &Agent{root: root, source: source, log: log, kernel: kernel, watcher: watcher, idle: idle}
 	a.retry = time.NewTimer(enforce.Never)
 	a.retry.Stop() // the first look starts scx_temper
-	a.state = State{PID: os.Getpid(), Exits: exits}
+	a.state = State{PID: os.Getpid(), Started: time.Now().UTC(), Exits: exits}
 	return a, nil
 }
 
@@ -155,6 +155,7 @@ func (a *Agent) sync() {
 	if a.tiers == nil {
 		a.look()
 	} else if changes, err := enforce.Sync(a.tiers, a.look); err != nil {
+		a.look() // the map may have failed before it was asked what should be in it
 		a.problem(err.Error())
 	} else if changes > 0 {
 		a.log.Info("tier map written", "changes", changes)

@@ -234,6 +234,33 @@ func TestSafeMode(t *testing.T) {
 	})
 }
 
+// What safe mode cuts short must not be taken for under way when the agent comes back.
+func TestSafeModeWhileScxTemperIsRenewed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := start(t, batch, "/batch")
+		l := n.attach(false)
+		l.deaf = 1
+		fixture.Write(t, n.root, configPath, batch+"systemShare: 50\n")
+		n.signals <- syscall.SIGHUP
+		synctest.Wait()
+		n.safeMode("")
+		os.Remove(n.root.Path(SafeModeFile))
+		n.changed <- struct{}{}
+		n.attach(false).end(137)
+		n.attach(true)
+		if s := n.state(); len(l.signals) != 2 || len(s.Exits) != 1 || s.Exits[0].Status != 137 {
+			t.Errorf("signals %v, exits %+v", l.signals, s.Exits)
+		}
+		fixture.Write(t, n.root, configPath, batch+"systemShare: 40\n")
+		n.signals <- syscall.SIGHUP
+		n.attach(false)
+		if len(n.starts) != 4 {
+			t.Errorf("started %d times", len(n.starts))
+		}
+		n.finish()
+	})
+}
+
 func TestSafeModeOutlastsTheAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := start(t, batch, "/batch")

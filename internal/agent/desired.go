@@ -20,7 +20,7 @@ type Member struct {
 	ID      uint64    `json:"id,omitempty"`
 }
 
-// prepare finds out which members exist, in the order of their paths, and sees to it that those have the cpu controller.
+// prepare finds out which members exist, in the order of their paths, and sees to it that those have the cpu controller, unless the node is to be left alone.
 func (a *Agent) prepare(wanted []Member) (members []Member, problems []string) {
 	members = slices.SortedFunc(slices.Values(wanted), func(x, y Member) int { return cmp.Compare(x.Cgroup, y.Cgroup) })
 	for i := range members {
@@ -30,7 +30,7 @@ func (a *Agent) prepare(wanted []Member) (members []Member, problems []string) {
 			continue // not there: the watcher tells when it comes
 		}
 		m.Present, m.ID = true, id
-		if a.checked[m.Cgroup] {
+		if a.checked[m.Cgroup] || a.wanted.Off != nil {
 			continue
 		}
 		files, err := cgroup.EnableCPU(a.root, m.Cgroup)

@@ -21,6 +21,7 @@ type fakeLoader struct {
 	events  chan enforce.Event
 	outcome enforce.Outcome
 	signals []os.Signal
+	deaf    int // signals that it does not act upon
 	node    *fakeNode
 }
 
@@ -30,6 +31,10 @@ func (l *fakeLoader) PID() int                     { return 77 }
 
 func (l *fakeLoader) Signal(signal os.Signal) error {
 	l.signals = append(l.signals, signal)
+	if l.deaf > 0 {
+		l.deaf--
+		return nil
+	}
 	if signal == syscall.SIGTERM {
 		l.node.setAttached(false)
 	}

@@ -26,7 +26,7 @@ func NewLocal(root host.Root, configPath, loaderPath string, stderr io.Writer) (
 func NewWith(root host.Root, source Source, loaderPath string, log *slog.Logger, stderr io.Writer) (*Agent, error) {
 	folder := path.Dir(SafeModeFile)
 	if err := os.MkdirAll(root.Path(folder), 0o755); err != nil {
-		return nil, err
+		log.Warn(SafeModeFile+" is looked for every "+resyncEvery.String()+" only", "error", err)
 	}
 	watcher, err := cgroup.NewWatcher(root, folder)
 	if err != nil {

@@ -20,7 +20,11 @@ func EnterSafeMode(ctx context.Context, root host.Root, reason string) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
-	if err := os.WriteFile(file, []byte(reason+"\n"), 0o644); err != nil {
+	next := file + ".new"
+	if err := os.WriteFile(next, []byte(reason+"\n"), 0o644); err != nil {
+		return err
+	}
+	if err := os.Rename(next, file); err != nil { // so that nobody reads half of it
 		return err
 	}
 	if !Locked(root) {
@@ -46,8 +50,13 @@ func untilGone(ctx context.Context, root host.Root) error {
 	ctx, stop := context.WithTimeout(ctx, within)
 	defer stop()
 	for {
-		if s, err := root.Scheduler(); err != nil || s.Ops != enforce.OpsName { // while it leaves, the state is "disabling"
+		s, err := root.Scheduler()
+		if err != nil {
 			return err
+		}
+		// While it leaves, the state is "disabling". An agent that has not noticed yet may be about to attach it.
+		if s.Ops != enforce.OpsName && (!Locked(root) || isOff(root)) {
+			return nil
 		}
 		select {
 		case <-ctx.Done():
@@ -55,4 +64,9 @@ func untilGone(ctx context.Context, root host.Root) error {
 		case <-time.After(every):
 		}
 	}
+}
+
+func isOff(root host.Root) bool {
+	state, err := ReadState(root)
+	return err == nil && state.Off != nil
 }

@@ -67,6 +67,7 @@ const (
 	OffByFile = "SafeModeFile" // SafeModeFile exists
 	OffByNode = "SafeModeNode" // a label of the Node asks for safe mode
 	NoPolicy  = "NoPolicy"     // no TierPolicy selects the node
+	NoNode    = "NoNode"       // the API server has no node of this name
 	NotKnown  = "NotKnown"     // the API server has not said yet what the node should be
 )
 

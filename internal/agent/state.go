@@ -23,6 +23,7 @@ const maxExits = 20
 
 // State is the agent's word on itself. It is written at every change, so it has no figure that changes by itself.
 type State struct {
+	Started          time.Time    `json:"started"`
 	PID              int          `json:"pid"` // 0: stopped in order
 	Config           string       `json:"config"`
 	Policy           string       `json:"policy,omitempty"`            // the TierPolicy that applies, in a cluster

@@ -155,7 +155,7 @@ func (a *Agent) steer() {
 // leave leaves the node to the kernel's own scheduler, and sees to it again as long as that is asked for.
 func (a *Agent) leave(off *Off) {
 	s, err := a.root.Scheduler()
-	if known := a.state.Off != nil; !known || err != nil || s.IsTemper() {
+	if known := a.state.Off != nil; !known || err != nil || s.IsTemper() || len(a.idle.Cgroups()) > 0 {
 		if err := a.release(); err != nil {
 			a.problem(err.Error())
 		}
@@ -207,6 +207,7 @@ func (a *Agent) end(signal os.Signal) error {
 	a.retry.Stop()
 	a.closeTiers()
 	a.state.RetryAt = nil
+	a.renew, a.ejected = false, nil // this end answers whatever was under way
 	if a.loader == nil {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"sort"
+	"syscall"
 
 	"temper.dev/temper/internal/cgroup"
 	"temper.dev/temper/internal/exit"
@@ -53,7 +54,7 @@ func (i *Idle) Set(cgs []string) error {
 	want := map[string]bool{}
 	for _, cg := range cgs {
 		want[cg] = true
-		if err := i.set(cg); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := i.set(cg); err != nil && !isGone(err) {
 			errs = append(errs, fmt.Errorf("cpu.idle of %s: %w", cg, err))
 		}
 	}
@@ -125,16 +126,20 @@ func (i *Idle) set(cg string) error {
 func (i *Idle) restore(cg string) error {
 	old := i.saved[cg]
 	if id, err := cgroup.ID(i.root, cg); err == nil && id == old.ID {
-		if err := write(i.file(cg, "cpu.idle"), "0"); err != nil {
-			return err
-		}
-		if err := write(i.file(cg, "cpu.weight"), old.Weight); err != nil {
-			return err
+		for _, file := range []struct{ name, value string }{{"cpu.idle", "0"}, {"cpu.weight", old.Weight}} {
+			if err := write(i.file(cg, file.name), file.value); isGone(err) {
+				break // removed meanwhile
+			} else if err != nil {
+				return err
+			}
 		}
 	}
 	delete(i.saved, cg)
 	return i.save()
 }
+
+// isGone tells whether a cgroup was removed while one of its files was used.
+func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENODEV) }
 
 func (i *Idle) file(cg, name string) string { return i.root.Cgroup(path.Join(cg, name)) }
 

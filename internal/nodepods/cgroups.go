@@ -4,6 +4,7 @@ import (
 	"os"
 	"path"
 	"strings"
+	"syscall"
 
 	"temper.dev/temper/internal/host"
 )
@@ -34,8 +35,11 @@ func (t *tree) descend(cg string, depth int) {
 	for _, name := range children(t.root, cg) {
 		child := path.Join(cg, name)
 		switch {
+		case name == "user.slice":
 		case name == "kubepods" || name == "kubepods.slice" || strings.HasSuffix(name, "-kubepods.slice"):
-			t.tops = append(t.tops, child)
+			if ownedByAgent(t.root.Cgroup(child)) { // whoever has cgroups to himself calls them as he likes
+				t.tops = append(t.tops, child)
+			}
 		case depth > 1 && podOf(name) == "":
 			t.descend(child, depth-1)
 		}
@@ -56,13 +60,14 @@ func (t *tree) parents() []string {
 	return list
 }
 
-// pods are the cgroups of pods that exist, by what the kubelet calls the pod: its UID, or a static pod's hash.
-func (t *tree) pods() map[string]string {
-	found := map[string]string{}
+// pods are the cgroups of pods that exist, by what the kubelet calls the pod: its UID, or a static pod's hash. A pod has
+// one, but another may be left of a time when the kubelet had another cgroup driver.
+func (t *tree) pods() map[string][]string {
+	found := map[string][]string{}
 	for _, parent := range t.parents() {
 		for _, name := range children(t.root, parent) {
 			if pod := podOf(name); pod != "" {
-				found[pod] = path.Join(parent, name)
+				found[pod] = append(found[pod], path.Join(parent, name))
 			}
 		}
 	}
@@ -96,10 +101,22 @@ func podOf(name string) string {
 	return pod
 }
 
+// UIDs and hashes have between so many characters.
+const shortestID, longestID = 16, 64
+
 // isID tells UIDs and hashes from other words: they are hexadecimal, with dashes, and not short.
 func isID(text string) bool {
-	const shortest = 16
-	return len(text) >= shortest && strings.Trim(text, "0123456789abcdef-") == ""
+	return len(text) >= shortestID && len(text) <= longestID && strings.Trim(text, "0123456789abcdef-") == ""
+}
+
+// ownedByAgent tells whether a directory belongs to the user that the agent runs as: root.
+func ownedByAgent(dir string) bool {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return false
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Geteuid()
 }
 
 // children are the names of the cgroups directly below cg; none if it is not there.

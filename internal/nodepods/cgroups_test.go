@@ -22,24 +22,27 @@ func TestPodsOfAllLayouts(t *testing.T) {
 	for _, c := range []struct {
 		what    string
 		cgroups []string
-		want    map[string]string
+		want    map[string][]string
 	}{
-		{"no kubelet", []string{"/system.slice", "/user.slice"}, map[string]string{}},
+		{"no kubelet", []string{"/system.slice", "/user.slice"}, map[string][]string{}},
 		{"cgroupfs", []string{"/kubepods", "/kubepods/pod" + hash, "/kubepods/burstable", "/kubepods/burstable/pod" + uid,
 			"/kubepods/burstable/pod" + uid + "/" + strings.Repeat("c", 64), "/kubepods/besteffort", "/kubepods/besteffort/pod" + otherUID},
-			map[string]string{hash: "/kubepods/pod" + hash, uid: "/kubepods/burstable/pod" + uid, otherUID: "/kubepods/besteffort/pod" + otherUID}},
+			map[string][]string{hash: {"/kubepods/pod" + hash}, uid: {"/kubepods/burstable/pod" + uid}, otherUID: {"/kubepods/besteffort/pod" + otherUID}}},
 		{"systemd", []string{"/kubepods.slice", "/kubepods.slice/kubepods-pod" + hash + ".slice", "/kubepods.slice/kubepods-burstable.slice",
 			"/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" + slice + ".slice",
 			"/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" + slice + ".slice/cri-containerd-" + strings.Repeat("c", 64) + ".scope"},
-			map[string]string{hash: "/kubepods.slice/kubepods-pod" + hash + ".slice",
-				uid: "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" + slice + ".slice"}},
+			map[string][]string{hash: {"/kubepods.slice/kubepods-pod" + hash + ".slice"},
+				uid: {"/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" + slice + ".slice"}}},
 		{"below another cgroup", []string{"/kubelet.slice", "/kubelet.slice/kubelet-kubepods.slice", "/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-besteffort.slice",
 			"/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-besteffort.slice/kubelet-kubepods-besteffort-pod" + slice + ".slice"},
-			map[string]string{uid: "/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-besteffort.slice/kubelet-kubepods-besteffort-pod" + slice + ".slice"}},
+			map[string][]string{uid: {"/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-besteffort.slice/kubelet-kubepods-besteffort-pod" + slice + ".slice"}}},
 		{"in a container", []string{"/docker", "/docker/" + strings.Repeat("d", 64), "/docker/" + strings.Repeat("d", 64) + "/kubelet",
 			"/docker/" + strings.Repeat("d", 64) + "/kubelet/kubepods", "/docker/" + strings.Repeat("d", 64) + "/kubelet/kubepods/pod" + uid},
-			map[string]string{uid: "/docker/" + strings.Repeat("d", 64) + "/kubelet/kubepods/pod" + uid}},
-		{"what only looks like a pod", []string{"/kubepods", "/kubepods/podman", "/kubepods/pod", "/kubepods/pods-" + uid, "/kubepods/cafe"}, map[string]string{}},
+			map[string][]string{uid: {"/docker/" + strings.Repeat("d", 64) + "/kubelet/kubepods/pod" + uid}}},
+		{"left by the other driver", []string{"/kubepods", "/kubepods/pod" + uid, "/kubepods.slice", "/kubepods.slice/kubepods-pod" + slice + ".slice"},
+			map[string][]string{uid: {"/kubepods/pod" + uid, "/kubepods.slice/kubepods-pod" + slice + ".slice"}}},
+		{"a user's own", []string{"/user.slice", "/user.slice/kubepods", "/user.slice/kubepods/pod" + uid}, map[string][]string{}},
+		{"what only looks like a pod", []string{"/kubepods", "/kubepods/podman", "/kubepods/pod", "/kubepods/pods-" + uid, "/kubepods/cafe"}, map[string][]string{}},
 	} {
 		tree := tree{root: fixture.Tree(t, c.cgroups...)}
 		tree.find()

@@ -38,8 +38,8 @@ type fault struct {
 	last time.Time
 }
 
-// faultLasts is for how long a failure to watch is told: the watch is tried again at least every 30 s.
-const faultLasts = time.Minute
+// faultLasts is for how long a failure to watch is told: a watch is tried again about once a minute at the least.
+const faultLasts = 3 * time.Minute
 
 // kinds are what is watched. PartialObjectMetadata: labels alone, since nodes are large and namespaces many.
 func kinds(node string) map[client.Object]cache.ByObject {

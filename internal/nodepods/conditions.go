@@ -50,18 +50,24 @@ func statusOf(state agent.State, seen *status.Status, before []metav1.Condition)
 		s.SchedulerSHA256 = seen.Loader.BPFSHA256
 	}
 	for _, c := range []metav1.Condition{enforced(state, seen), limitsHonoured(seen), safeMode(state)} {
-		c.Message = c.Message[:min(len(c.Message), longestMessage)]
+		c.Message = cut(c.Message)
 		meta.SetStatusCondition(&s.Conditions, c)
 	}
 	for t := range tier.Tier(tier.Count) {
 		s.Tiers = append(s.Tiers, tierStatus(t, state.Members, seen))
 	}
-	s.Problems = seen.Problems
-	if more := len(s.Problems) - mostProblems; more > 0 {
-		s.Problems = append(s.Problems[:mostProblems:mostProblems], "and "+strconv.Itoa(more)+" more: see 'temper status' on the node")
+	for i, problem := range seen.Problems {
+		if i == mostProblems {
+			s.Problems = append(s.Problems, fmt.Sprintf("and %d more: see 'temper status' on the node", len(seen.Problems)-i))
+			break
+		}
+		s.Problems = append(s.Problems, cut(problem))
 	}
 	return s
 }
+
+// cut bounds a text's length.
+func cut(text string) string { return strings.ToValidUTF8(text[:min(len(text), longestMessage)], "") }
 
 func enforced(state agent.State, seen *status.Status) metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionEnforced, Status: metav1.ConditionFalse, Message: seen.Reason}
@@ -72,7 +78,7 @@ func enforced(state agent.State, seen *status.Status) metav1.Condition {
 		c.Reason = reasonStopped
 	case state.Off != nil:
 		c.Reason = state.Off.Reason
-	case len(state.Exits) == 0:
+	case len(state.Exits) == 0 || state.Exits[len(state.Exits)-1].Time.Before(state.Started):
 		c.Reason = reasonStarting
 	default:
 		c.Reason = reasonFailed
@@ -87,7 +93,11 @@ func enforced(state agent.State, seen *status.Status) metav1.Condition {
 func limitsHonoured(seen *status.Status) metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionLimitsHonoured, Status: metav1.ConditionTrue, Reason: "Kernel", Message: "the kernel keeps CPU limits itself"}
 	switch {
+	case !seen.Enforced && seen.Scheduler.Enabled():
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, "OtherScheduler", "while another sched_ext scheduler is attached, the kernel does not keep CPU limits; whether "+seen.Scheduler.Ops+" does, nobody knows here"
 	case !seen.Enforced:
+	case seen.LimitsMode == "":
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, "NotRead", "the scheduler's maps cannot be read"
 	case seen.LimitsMode == config.LimitsIgnore:
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, "Ignored", "CPU limits are not kept, as the policy says"
 	default:

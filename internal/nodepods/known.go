@@ -33,6 +33,7 @@ type Pod struct {
 	Tier   tier.Tier `json:"tier"`
 	Reason string    `json:"reason"` // for the tier
 	CPU    int64     `json:"cpu"`    // requested, in thousandths of a CPU
+	static bool      // it is named by its hash, which anybody can write
 }
 
 // over is the node's own configuration with what the cluster's policy says in its place.
@@ -55,6 +56,12 @@ func (k *Known) critical() (milliCPU int64) {
 	return milliCPU
 }
 
+// sameNode tells whether nothing but pods has changed.
+func (k *Known) sameNode(other *Known) bool {
+	sameOff := k.Off == other.Off || k.Off != nil && other.Off != nil && *k.Off == *other.Off
+	return sameOff && k.Policy == other.Policy && k.Loans == other.Loans && k.SMT == other.SMT && k.Limits == other.Limits
+}
+
 // recall reads what an earlier agent knew since the node was booted; nil if there was none.
 func recall(root host.Root) (*Known, error) {
 	data, err := os.ReadFile(root.Run(knownFile))
@@ -67,6 +74,9 @@ func recall(root host.Root) (*Known, error) {
 	k := &Known{}
 	if err := json.Unmarshal(data, k); err != nil {
 		return nil, fmt.Errorf("%s: %w", root.Run(knownFile), err)
+	}
+	if k.Pods == nil {
+		return nil, fmt.Errorf("%s says nothing of pods", root.Run(knownFile))
 	}
 	return k, nil
 }

@@ -49,6 +49,7 @@ func (r *reader) read(ctx context.Context) (*Known, error) {
 	}
 	k, err := r.look(ctx)
 	if err != nil {
+		r.tell()
 		return nil, err
 	}
 	r.known = k
@@ -66,21 +67,21 @@ func (r *reader) look(ctx context.Context) (*Known, error) {
 		return nil, err
 	}
 	mine, exists := nodes[r.node]
-	if !exists {
-		k.Problems = append(k.Problems, fmt.Sprintf("the API server has no node %s; is that this node's name?", r.node))
-	}
 	applies, err := r.policy(ctx, mine, k)
 	if err != nil {
 		return nil, err
 	}
+	if applies != nil {
+		k.Policy = applies.Name
+		k.Loans, k.SMT, k.Limits = applies.Modes()
+	}
 	switch {
+	case !exists: // nobody knows its labels: safe mode may be among them
+		k.Off = &agent.Off{Reason: agent.NoNode, Message: fmt.Sprintf("the API server has no node %s; is that this node's name?", r.node)}
 	case safeModeAsked(mine):
 		k.Off = &agent.Off{Reason: agent.OffByNode, Message: fmt.Sprintf("safe mode: node %s has the label %s", r.node, v1alpha1.SafeModeLabel)}
 	case applies == nil:
 		k.Off = &agent.Off{Reason: agent.NoPolicy, Message: fmt.Sprintf("no TierPolicy selects node %s", r.node)}
-	default:
-		k.Policy = applies.Name
-		k.Loans, k.SMT, k.Limits = applies.Modes()
 	}
 	return k, r.pods(ctx, applies, namespaces, k)
 }
@@ -121,27 +122,33 @@ func (r *reader) pods(ctx context.Context, applies *policy.Policy, namespaces ma
 	if err := r.cache.List(ctx, &list); err != nil {
 		return err
 	}
-	// Whoever may create pods may write a hash into one. So a UID counts before a hash, and of two that claim the
-	// same hash the older.
+	// Whoever may create pods may write a hash into one. So a UID counts before a hash, and of those that claim the same
+	// hash the highest tier: a namespace bounds how high somebody can put his own, and nobody lowers another's.
 	slices.SortFunc(list.Items, func(a, b corev1.Pod) int {
 		_, x := idOf(&a)
 		_, y := idOf(&b)
 		return cmp.Or(compareBool(x, y), a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(string(a.UID), string(b.UID)))
 	})
+	var claims []string
 	for i := range list.Items {
 		pod := &list.Items[i]
 		if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 			continue
 		}
-		id, _ := idOf(pod)
+		id, static := idOf(pod)
 		name := pod.Namespace + "/" + pod.Name
-		if other, taken := k.Pods[id]; taken {
-			k.Problems = append(k.Problems, fmt.Sprintf("pod %s says that it is %s, which is %s", name, id, other.Name))
-			continue
-		}
 		v := applies.Tier(pod, &policy.Namespace{Name: pod.Namespace, Labels: namespaces[pod.Namespace]})
+		if other, taken := k.Pods[id]; taken {
+			claims = append(claims, fmt.Sprintf("pod %s says that it is %s, which is %s", name, id, other.Name))
+			if !static || !other.static || other.Tier <= v.Tier {
+				continue
+			}
+		}
 		requests := resource.PodRequests(pod, resource.PodResourcesOptions{})
-		k.Pods[id] = Pod{Name: name, Tier: v.Tier, Reason: v.Reason, CPU: requests.Cpu().MilliValue()}
+		k.Pods[id] = Pod{Name: name, Tier: v.Tier, Reason: v.Reason, CPU: requests.Cpu().MilliValue(), static: static}
+	}
+	if len(claims) > 0 {
+		k.Problems = append(k.Problems, fmt.Sprintf("%d pods claim others' cgroups: %s", len(claims), slices.Min(claims)))
 	}
 	return nil
 }
@@ -166,7 +173,7 @@ func (c *cluster) silent(now time.Time) []string {
 	defer c.mu.Unlock()
 	var list []string
 	if c.report != nil {
-		list = append(list, fmt.Sprintf("reports do not reach the API server, and what it said last holds: %v", c.report))
+		list = append(list, "reports do not reach the API server; what it said last holds, and the agent's log says why")
 	}
 	for kind, f := range c.faults {
 		if now.Sub(f.last) < faultLasts {

@@ -2,6 +2,7 @@ package nodepods
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 const (
 	reportEvery  = time.Minute            // the figures; what is in force is told at once
 	reportAtMost = 200 * time.Millisecond // between two, however much changes
+	podsAtMost   = 5 * time.Second        // between two for the sake of pods that come and go: there may be many nodes
 	reportWithin = 5 * time.Second        // a request that takes longer has failed
 	firstRetry   = 500 * time.Millisecond
 	longestRetry = 30 * time.Second
@@ -65,6 +67,8 @@ func (r *Reporter) Tell(state agent.State) {
 // Run reports until ctx ends; then it reports once more.
 func (r *Reporter) Run(ctx context.Context) {
 	var state agent.State
+	var reported string // of it, but for pods
+	var due bool        // pods have come or gone since
 	var backoff time.Duration
 	again := time.NewTimer(reportEvery)
 	for {
@@ -73,7 +77,21 @@ func (r *Reporter) Run(ctx context.Context) {
 			r.lastWord(state)
 			return
 		case state = <-r.states:
+			if backoff > 0 {
+				continue // until the next try
+			}
+			if butPods(state) == reported {
+				if !due {
+					again.Reset(podsAtMost)
+				}
+				due = true
+				continue
+			}
 		case <-again.C:
+			if state.PID == 0 { // the agent has said nothing yet
+				again.Reset(reportEvery)
+				continue
+			}
 		}
 		err := r.report(ctx, state)
 		if ctx.Err() != nil {
@@ -81,7 +99,7 @@ func (r *Reporter) Run(ctx context.Context) {
 		}
 		r.note(err)
 		if err == nil {
-			backoff = 0
+			backoff, due, reported = 0, false, butPods(state)
 			again.Reset(reportEvery)
 			pause(ctx, reportAtMost)
 			continue
@@ -89,6 +107,16 @@ func (r *Reporter) Run(ctx context.Context) {
 		backoff = min(max(2*backoff, firstRetry), longestRetry)
 		again.Reset(backoff)
 	}
+}
+
+// butPods is what of a state is reported at once.
+func butPods(state agent.State) string {
+	state.Members = nil
+	text, err := json.Marshal(state)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
 }
 
 // note is loud once, however often a report fails.
@@ -109,6 +137,9 @@ func (r *Reporter) lastWord(state agent.State) {
 	select {
 	case state = <-r.states:
 	default:
+	}
+	if state.Started.IsZero() { // it has never run: another agent does
+		return
 	}
 	ctx, stop := context.WithTimeout(context.Background(), lastWithin)
 	defer stop()

@@ -19,6 +19,10 @@ import (
 // it before the API server says that the pod is on this node, or after it has said that the pod is gone.
 const unknownAfter = 30 * time.Second
 
+// firstWord is for how long an agent that starts waits for the API server before it goes by what an earlier one knew: safe
+// mode may have been asked for meanwhile. An attached scheduler waits longer for a new agent (heartbeatTimeout).
+const firstWord = 3 * time.Second
+
 // Source adds a cluster's pods to what the node's own configuration asks for.
 type Source struct {
 	agent.Source // the node's own
@@ -33,7 +37,7 @@ type Source struct {
 	saved        *Known               // as last written
 }
 
-// New watches the cluster until ctx ends, as the node of this name.
+// New watches the cluster until ctx ends, as the node of this name. It waits for a moment for what the API server says.
 func New(ctx context.Context, root host.Root, own agent.Source, config *rest.Config, node string, log *slog.Logger) (*Source, error) {
 	cluster, err := watch(ctx, config, node)
 	if err != nil {
@@ -43,6 +47,11 @@ func New(ctx context.Context, root host.Root, own agent.Source, config *rest.Con
 		reader: reader{cluster: cluster, node: node}, tree: tree{root: root}}
 	if s.known, err = recall(root); err != nil {
 		log.Warn("what an earlier agent knew of the cluster is lost", "error", err)
+	}
+	wait, stop := context.WithTimeout(ctx, firstWord)
+	defer stop()
+	if !cluster.cache.WaitForCacheSync(wait) && ctx.Err() == nil {
+		log.Warn("the API server does not answer yet", "known from before", s.known != nil)
 	}
 	return s, nil
 }
@@ -54,6 +63,11 @@ func (s *Source) Changed() <-chan struct{} { return s.reader.changed }
 func (s *Source) Refresh() {
 	s.Source.Refresh()
 	s.tree.find()
+	s.save()
+}
+
+// save keeps what the API server has said to this agent.
+func (s *Source) save() {
 	if !s.fresh || s.known == s.saved {
 		return
 	}
@@ -95,6 +109,9 @@ func (s *Source) ask(w *agent.Wanted) {
 		w.Problems = append(w.Problems, fmt.Sprintf("what the API server has said cannot be read: %v", err))
 	case known != nil:
 		s.known, s.fresh = known, true
+		if s.saved == nil || !s.saved.sameNode(known) { // what pods there are can wait for the next Refresh
+			s.save()
+		}
 	}
 	w.Problems = append(w.Problems, s.reader.silent(time.Now())...)
 }
@@ -103,7 +120,7 @@ func (s *Source) ask(w *agent.Wanted) {
 func (s *Source) add(w *agent.Wanted) {
 	now := time.Now()
 	there := s.tree.pods()
-	for id, cg := range there {
+	for _, id := range slices.Sorted(maps.Keys(there)) {
 		pod, known := s.known.Pods[id]
 		if !known {
 			if _, before := s.unknown[id]; !before {
@@ -112,13 +129,15 @@ func (s *Source) add(w *agent.Wanted) {
 			continue
 		}
 		delete(s.unknown, id)
-		w.Add(agent.Member{Cgroup: cg, Tier: pod.Tier, Source: "pod", Pod: pod.Name, Reason: pod.Reason})
+		for _, cg := range there[id] {
+			w.Add(agent.Member{Cgroup: cg, Tier: pod.Tier, Source: "pod", Pod: pod.Name, Reason: pod.Reason})
+		}
 	}
-	maps.DeleteFunc(s.unknown, func(id string, _ time.Time) bool { return there[id] == "" })
+	maps.DeleteFunc(s.unknown, func(id string, _ time.Time) bool { return there[id] == nil })
 	var long []string
 	for id, since := range s.unknown {
 		if now.Sub(since) > unknownAfter {
-			long = append(long, there[id])
+			long = append(long, there[id]...)
 		}
 	}
 	if len(long) > 0 {

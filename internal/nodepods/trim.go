@@ -44,7 +44,7 @@ func trimmedMeta(from *metav1.ObjectMeta) metav1.ObjectMeta {
 	to := metav1.ObjectMeta{Namespace: from.Namespace, Name: from.Name, UID: from.UID, ResourceVersion: from.ResourceVersion,
 		Generation: from.Generation, CreationTimestamp: from.CreationTimestamp, Labels: from.Labels}
 	for _, key := range []string{mirrorAnnotation, hashAnnotation} {
-		if value, ok := from.Annotations[key]; ok {
+		if value, ok := from.Annotations[key]; ok && len(value) <= longestID {
 			metav1.SetMetaDataAnnotation(&to, key, value)
 		}
 	}
@@ -61,8 +61,9 @@ func resourcesOf(containers []corev1.Container) []corev1.Container {
 
 // idOf is what the kubelet calls a pod: its UID, or a static pod's hash.
 func idOf(pod *corev1.Pod) (id string, static bool) {
-	if _, mirror := pod.Annotations[mirrorAnnotation]; mirror && pod.Annotations[hashAnnotation] != "" {
-		return pod.Annotations[hashAnnotation], true
+	hash := pod.Annotations[hashAnnotation]
+	if _, mirror := pod.Annotations[mirrorAnnotation]; mirror && isID(hash) {
+		return hash, true
 	}
 	return string(pod.UID), false
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,6 +27,7 @@ import (
 	"temper.dev/temper/internal/agent"
 	"temper.dev/temper/internal/fixture"
 	"temper.dev/temper/internal/host"
+	"temper.dev/temper/internal/tier"
 )
 
 // A node of fixtures: its cgroups are directories, and there is no kernel in it that a scheduler could be attached to, so
@@ -186,20 +188,30 @@ func TestAgentGivesPodsTheirTiers(t *testing.T) {
 	eventually(t, "the label lowers the running pod", func() bool { return n.idle(plainCgroup) == "1" })
 
 	// A pod that is not known has no tier of its own, and gets one once it is.
-	static := bind(t, podOf("kube-system", "static", ""), n.name)
+	static := bind(t, podOf("kube-system", "static", "temper-critical"), n.name)
 	hash := strings.Repeat("5d41402a", 4)
 	fixture.Cgroup(t, n.root, "/kubepods/besteffort/pod"+hash)
 	static.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: hash, "kubernetes.io/config.hash": hash}
 	create(t, static)
-	eventually(t, "the static pod is in background", func() bool { return n.idle("/kubepods/besteffort/pod"+hash) == "1" })
+	eventually(t, "the static pod is critical", func() bool { return slices.Contains(n.pods("critical"), "kube-system/static") })
 
-	// Who may create pods cannot speak for another's.
+	// Who may create pods cannot speak for another's: neither for a static pod's nor for one with a UID.
+	lower := bind(t, podOf("default", "lower", ""), n.name)
+	lower.Annotations = static.Annotations
+	lower.Labels = map[string]string{v1alpha1.TierLabel: "background"}
+	create(t, lower)
+	eventually(t, "the claim is told", func() bool {
+		return strings.Contains(strings.Join(n.state().Problems, "\n"), "default/lower says that it is "+hash)
+	})
+	if got := n.state().Members; !slices.ContainsFunc(got, func(m agent.Member) bool { return m.Pod == "kube-system/static" && m.Tier == tier.Critical }) {
+		t.Errorf("%+v", got)
+	}
 	spoof := bind(t, podOf("default", "spoof", ""), n.name)
 	spoof.Labels = map[string]string{v1alpha1.TierLabel: "standard"}
 	spoof.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x", "kubernetes.io/config.hash": string(batch.UID)}
 	create(t, spoof)
 	eventually(t, "the spoof is told", func() bool {
-		return strings.Contains(strings.Join(n.status().Problems, "\n"), "default/spoof says that it is")
+		return strings.Contains(strings.Join(n.status().Problems, "\n"), "2 pods claim others' cgroups: pod default/lower says that it is")
 	})
 	if n.idle(batchCgroup) != "1" {
 		t.Error("another pod's annotation has taken a pod out of background")
@@ -232,15 +244,32 @@ func TestSafeModeOfANode(t *testing.T) {
 	if out, _, _ := kubectlTemper(t, server.KubeConfig, "status", n.name); !strings.Contains(out, "safe mode: node "+n.name+" has the label") {
 		t.Errorf("status says\n%s", out)
 	}
+	n.end(syscall.SIGKILL)
+	fixture.Write(t, n.root, "/sys/fs/cgroup"+batch+"/cpu.idle", "0")
+	n.start(asAgent(t, n.name))
+	eventually(t, "safe mode outlasts the agent", func() bool { return n.state().PID == n.cmd.Process.Pid && n.state().Off != nil })
 	safeMode("off")
 	eventually(t, "the pod is in background again", func() bool { return n.idle(batch) == "1" })
+	n.awaitCondition(v1alpha1.ConditionSafeMode, "False NotAsked")
+
+	n.end(syscall.SIGKILL)
+	safeMode("on")
+	began := time.Now()
+	n.start(asAgent(t, n.name))
+	eventually(t, "the next agent has heard what was asked while none was there", func() bool { return n.state().PID == n.cmd.Process.Pid && n.state().Off != nil })
+	for _, e := range n.state().Exits {
+		if e.Time.After(began) {
+			t.Errorf("it has tried to attach: %+v", e)
+		}
+	}
+	safeMode("off")
 	n.awaitCondition(v1alpha1.ConditionSafeMode, "False NotAsked")
 
 	fixture.Write(t, n.root, agent.SafeModeFile, "by hand\n")
 	n.awaitCondition(v1alpha1.ConditionSafeMode, "True SafeModeFile")
 	n.end(syscall.SIGKILL)
 	n.start(asAgent(t, n.name))
-	eventually(t, "the next agent has reported", func() bool { return n.state().PID == n.cmd.Process.Pid && n.state().Off != nil })
+	eventually(t, "the next agent is there", func() bool { return n.state().PID == n.cmd.Process.Pid && n.state().Off != nil })
 	if n.idle(batch) != "0" {
 		t.Error("safe mode did not outlast the agent")
 	}
@@ -297,6 +326,24 @@ func TestANodeThatNoPolicySelects(t *testing.T) {
 	if n.idle(batch) != "0" {
 		t.Error("a node without a policy is not left alone")
 	}
+}
+
+func TestANodeThatIsNoNode(t *testing.T) {
+	n := newNode(t, nil)
+	_, batch := n.run("batch-of-nobody", "", "/kubepods/besteffort")
+	eventually(t, "the pod is in background", func() bool { return n.idle(batch) == "1" })
+	gone := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.name}}
+	if err := cluster.Delete(t.Context(), gone); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the node is left alone", func() bool { return n.state().Off != nil && n.state().Off.Reason == agent.NoNode })
+	if n.idle(batch) != "0" {
+		t.Error("cpu.idle is left")
+	}
+	if err := cluster.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.name}}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the pod is in background again", func() bool { return n.idle(batch) == "1" })
 }
 
 func TestAnAPIServerThatIsAway(t *testing.T) {
