@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-
 	"k8s.io/component-helpers/resource"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
@@ -49,7 +48,9 @@ func (r *reader) read(ctx context.Context) (*Known, error) {
 	}
 	k, err := r.look(ctx)
 	if err != nil {
-		r.tell()
+		r.mu.Lock()
+		r.stale = true // for the next look, which somebody else asks for
+		r.mu.Unlock()
 		return nil, err
 	}
 	r.known = k
@@ -124,10 +125,11 @@ func (r *reader) pods(ctx context.Context, applies *policy.Policy, namespaces ma
 	}
 	// Whoever may create pods may write a hash into one. So a UID counts before a hash, and of those that claim the same
 	// hash the highest tier: a namespace bounds how high somebody can put his own, and nobody lowers another's.
+	last := map[bool]int{true: 1}
 	slices.SortFunc(list.Items, func(a, b corev1.Pod) int {
 		_, x := idOf(&a)
 		_, y := idOf(&b)
-		return cmp.Or(compareBool(x, y), a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(string(a.UID), string(b.UID)))
+		return cmp.Or(cmp.Compare(last[x], last[y]), a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(string(a.UID), string(b.UID)))
 	})
 	var claims []string
 	for i := range list.Items {
@@ -182,14 +184,4 @@ func (c *cluster) silent(now time.Time) []string {
 	}
 	slices.Sort(list)
 	return list
-}
-
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return 1
-	}
-	return -1
 }
