@@ -48,7 +48,8 @@ the same name takes the earlier one's place. Temper's own default policy and Pri
 that no file has.
 
 A pod's label temper.dev/tier lowers its tier; one that would raise it is refused, which is shown below
-the table, as is what cannot be known. Of manifests that does not include what admission may change beyond
+the table, as is what cannot be known. Of a cluster's pods the last column says whether their node's agent reports
+them in that tier, and the tiers as enforced. Of manifests that does not include what admission may change beyond
 what the files say: a webhook, a LimitRange or a default PriorityClass that no file has.`,
 		Example: `  kubectl temper explain -n shop
   kubectl temper explain -n shop web-7d4b9c-x2x8z

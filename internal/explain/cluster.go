@@ -5,15 +5,19 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"temper.dev/temper/api/v1alpha1"
+	"temper.dev/temper/internal/fleet"
 	"temper.dev/temper/internal/policy"
+	"temper.dev/temper/internal/tier"
 )
 
 // Scheme has the kinds that matter to tiers.
@@ -48,12 +52,42 @@ func OfCluster(ctx context.Context, cluster client.Reader, namespace string, nam
 	if err != nil {
 		return nil, nil, err
 	}
+	reports, err := reportsOf(ctx, cluster)
+	if err != nil {
+		return nil, nil, err
+	}
 	for i := range pods {
 		in := &policy.Namespace{Name: pods[i].Namespace, Labels: namespaces[pods[i].Namespace]}
-		answers = append(answers, answerFor(&pods[i], in, policies, nodes))
+		a := answerFor(&pods[i], in, policies, nodes)
+		a.InForce = inForce(&pods[i], a.Tier, reports)
+		answers = append(answers, a)
 	}
 	slices.SortFunc(answers, func(a, b Answer) int { return cmp.Compare(a.Name, b.Name) })
 	return answers, faults, nil
+}
+
+// reportsOf is what the nodes' agents say, by node.
+func reportsOf(ctx context.Context, cluster client.Reader) (map[string]fleet.Node, error) {
+	nodes, err := fleet.Nodes(ctx, cluster, nil, time.Now())
+	if err != nil && !meta.IsNoMatchError(err) { // a cluster in which Temper is older has none
+		return nil, fmt.Errorf("list TemperNodes: %w", err)
+	}
+	byName := map[string]fleet.Node{}
+	for _, n := range nodes {
+		byName[n.Name] = n
+	}
+	return byName, nil
+}
+
+func inForce(pod *corev1.Pod, t tier.Tier, reports map[string]fleet.Node) string {
+	node, reported := reports[pod.Spec.NodeName]
+	switch {
+	case pod.Spec.NodeName == "":
+		return "no (not bound to a node yet)"
+	case !reported:
+		return "no (no agent reports from its node)"
+	}
+	return node.InForce(pod.Namespace+"/"+pod.Name, v1alpha1.Tier(t.String()))
 }
 
 func podsOf(ctx context.Context, cluster client.Reader, namespace string, names []string) ([]corev1.Pod, error) {

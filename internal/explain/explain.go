@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -19,6 +20,9 @@ type Answer struct {
 	policy.Verdict
 	// What is not known from the manifests alone, and might change the answer.
 	Unknown []string `json:"unknown,omitempty"`
+	// Of a cluster's pod, whether its node's agent says that it is in this tier, and that the tiers are enforced: "yes",
+	// else why not.
+	InForce string `json:"in_force,omitempty"`
 }
 
 // Answers is of each pod in the manifests what becomes of it: on the node that it is bound to, where the manifests have
@@ -75,9 +79,18 @@ func (m *Manifests) namespace(name string) *policy.Namespace {
 // Write writes answers as a table, and below it what was refused and what is not known.
 func Write(w io.Writer, answers []Answer) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "PODS OF\tTIER\tPOLICY\tRULE\tBECAUSE OF")
+	ofCluster := slices.ContainsFunc(answers, func(a Answer) bool { return a.InForce != "" })
+	head := "PODS OF\tTIER\tPOLICY\tRULE\tBECAUSE OF"
+	if ofCluster {
+		head += "\tIN FORCE"
+	}
+	fmt.Fprintln(table, head)
 	for _, a := range answers {
-		fmt.Fprintf(table, "%s\t%v\t%s\t%s\t%s\n", a.Name, a.Tier, dash(a.Policy), dash(a.Rule), a.Reason)
+		fmt.Fprintf(table, "%s\t%v\t%s\t%s\t%s", a.Name, a.Tier, dash(a.Policy), dash(a.Rule), a.Reason)
+		if ofCluster {
+			fmt.Fprintf(table, "\t%s", a.InForce)
+		}
+		fmt.Fprintln(table)
 	}
 	_ = table.Flush()
 	for _, a := range answers {

@@ -95,6 +95,20 @@ func (n Node) enforced() string {
 	return "no (" + c.Reason + ")"
 }
 
+// InForce is whether a pod, namespace/name, is in this tier and the tiers are enforced: "yes", else why not.
+func (n Node) InForce(pod string, t v1alpha1.Tier) string {
+	enforced := n.enforced()
+	if enforced != "yes" || slices.Contains(n.tier(t).Pods, pod) {
+		return enforced
+	}
+	for _, other := range n.Tiers {
+		if slices.Contains(other.Pods, pod) {
+			return fmt.Sprintf("no (it is %s there)", other.Tier)
+		}
+	}
+	return "no (its node does not report it)"
+}
+
 func (n Node) tier(name v1alpha1.Tier) v1alpha1.TierStatus {
 	for _, t := range n.Tiers {
 		if t.Tier == name {

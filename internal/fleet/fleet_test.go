@@ -31,6 +31,23 @@ func TestWrite(t *testing.T) {
 		Reported: metav1.NewTime(now), Rung: "observe", Conditions: condition(metav1.ConditionFalse, "SafeModeNode", "safe mode"),
 	}
 	nodes := []Node{{"a", false, enforced}, {"b", true, stale}, {"c", false, left}, {"d", true, v1alpha1.TemperNodeStatus{}}}
+	for _, c := range []struct {
+		node int
+		pod  string
+		tier v1alpha1.Tier
+		want string
+	}{
+		{0, "shop/web", "critical", "yes"},
+		{0, "shop/web", "background", "no (it is critical there)"},
+		{0, "shop/new", "critical", "no (its node does not report it)"},
+		{1, "shop/web", "critical", "unknown (was true)"},
+		{2, "shop/web", "critical", "no (SafeModeNode)"},
+		{3, "shop/web", "critical", "unknown"},
+	} {
+		if got := nodes[c.node].InForce(c.pod, c.tier); got != c.want {
+			t.Errorf("%s on %s: %q, want %q", c.pod, nodes[c.node].Name, got, c.want)
+		}
+	}
 	var all, one bytes.Buffer
 	Write(&all, nodes, now)
 	golden.Check(t, "all.txt", all.String())

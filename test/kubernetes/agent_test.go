@@ -181,6 +181,10 @@ func TestAgentGivesPodsTheirTiers(t *testing.T) {
 		t.Errorf("status %d: %s%s", status, out, errs)
 	}
 
+	if out, errs, _ := kubectlTemper(t, server.KubeConfig, "explain", "-n", "kube-system", "web"); !strings.Contains(out, "PriorityClass temper-critical  no (Failed)") {
+		t.Errorf("explain says\n%s%s", out, errs)
+	}
+
 	plain.Labels = map[string]string{v1alpha1.TierLabel: "background"}
 	if err := cluster.Update(t.Context(), plain); err != nil {
 		t.Fatal(err)
