@@ -226,18 +226,24 @@ static void *ops_member(struct scheduler *s, const char *name)
 }
 
 /*
- * Where the flag is not known, the kernel queues tasks that may not migrate as it does all others, and refuses
- * a scheduler that asks for it.
+ * What the running kernel has no place for is taken out. Where the flag is not known, the kernel queues tasks that may
+ * not migrate as it does all others, and refuses a scheduler that asks for it. Where it tells of no limits, none are
+ * kept (choose_limits).
  */
-static enum temper_status choose_flags(struct scheduler *s)
+static enum temper_status adapt_ops(struct scheduler *s)
 {
 	enum { OPS_ENQ_MIGRATION_DISABLED = 1 << 4 };
 	unsigned long long *flags = ops_member(s, "flags");
+	struct bpf_program **set_bandwidth = ops_member(s, "cgroup_set_bandwidth");
 
-	if (!flags)
-		return fail(TEMPER_LOAD_FAILED, "the BPF object has no place for its flags");
+	if (!flags || !set_bandwidth)
+		return fail(TEMPER_LOAD_FAILED, "the BPF object has no place for its flags, or for limits");
 	if (!kernel_names_value("scx_ops_flags", "SCX_OPS_ENQ_MIGRATION_DISABLED"))
 		*flags &= ~OPS_ENQ_MIGRATION_DISABLED;
+	if (!kernel_tells_limits()) {
+		bpf_program__set_autoload(*set_bandwidth, false);
+		*set_bandwidth = NULL;
+	}
 	return TEMPER_OK;
 }
 
@@ -326,7 +332,7 @@ enum temper_status load(struct scheduler *s)
 	s->object = bpf_object__open_mem(object_start, object_end - object_start, &open_options);
 	if (!s->object)
 		return fail(TEMPER_LOAD_FAILED, "cannot open the BPF object: %s", strerror(errno));
-	if ((status = configure(s) ?: choose_flags(s) ?: load_programs(s)))
+	if ((status = configure(s) ?: adapt_ops(s) ?: load_programs(s)))
 		return status;
 	s->exit_fd = map_fd(s, "exit_info");
 	status = describe(s) ?: map_tiers(map_fd(s, "tiers")) ?: map_control(s, map_fd(s, "control"));

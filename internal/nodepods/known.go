@@ -33,7 +33,6 @@ type Pod struct {
 	Tier   tier.Tier `json:"tier"`
 	Reason string    `json:"reason"` // for the tier
 	CPU    int64     `json:"cpu"`    // requested, in thousandths of a CPU
-	static bool      // it is named by its hash, which anybody can write
 }
 
 // over is the node's own configuration with what the cluster's policy says in its place.

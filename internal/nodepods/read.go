@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-helpers/resource"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
@@ -123,36 +123,51 @@ func (r *reader) pods(ctx context.Context, applies *policy.Policy, namespaces ma
 	if err := r.cache.List(ctx, &list); err != nil {
 		return err
 	}
-	// Whoever may create pods may write a hash into one. So a UID counts before a hash, and of those that claim the same
-	// hash the highest tier: a namespace bounds how high somebody can put his own, and nobody lowers another's.
-	last := map[bool]int{true: 1}
-	slices.SortFunc(list.Items, func(a, b corev1.Pod) int {
-		_, x := idOf(&a)
-		_, y := idOf(&b)
-		return cmp.Or(cmp.Compare(last[x], last[y]), a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(string(a.UID), string(b.UID)))
-	})
-	var claims []string
+	var claims []claim
 	for i := range list.Items {
 		pod := &list.Items[i]
 		if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 			continue
 		}
-		id, static := idOf(pod)
-		name := pod.Namespace + "/" + pod.Name
 		v := applies.Tier(pod, &policy.Namespace{Name: pod.Namespace, Labels: namespaces[pod.Namespace]})
-		if other, taken := k.Pods[id]; taken {
-			claims = append(claims, fmt.Sprintf("pod %s says that it is %s, which is %s", name, id, other.Name))
-			if !static || !other.static || other.Tier <= v.Tier {
-				continue
-			}
-		}
+		id, static := idOf(pod)
 		requests := resource.PodRequests(pod, resource.PodResourcesOptions{})
-		k.Pods[id] = Pod{Name: name, Tier: v.Tier, Reason: v.Reason, CPU: requests.Cpu().MilliValue(), static: static}
+		claims = append(claims, claim{id: id, static: static, created: pod.CreationTimestamp, uid: pod.UID,
+			pod: Pod{Name: pod.Namespace + "/" + pod.Name, Tier: v.Tier, Reason: v.Reason, CPU: requests.Cpu().MilliValue()}})
 	}
-	if len(claims) > 0 {
-		k.Problems = append(k.Problems, fmt.Sprintf("%d pods claim others' cgroups: %s", len(claims), slices.Min(claims)))
+	refused := k.grant(claims)
+	if len(refused) > 0 {
+		k.Problems = append(k.Problems, fmt.Sprintf("%d pods claim others' cgroups: %s", len(refused), slices.Min(refused)))
 	}
 	return nil
+}
+
+// claim is a pod that says which cgroup is its own.
+type claim struct {
+	id      string
+	static  bool // it is named by its hash, which anybody can write
+	created metav1.Time
+	uid     types.UID
+	pod     Pod
+}
+
+// grant gives each cgroup to one of those that claim it, and says whom it refused. Whoever may create pods may write a
+// hash into one. So a UID counts before a hash, and of those that claim the same hash the highest tier: a namespace
+// bounds how high somebody can put his own, and nobody lowers another's.
+func (k *Known) grant(claims []claim) (refused []string) {
+	last := map[bool]int{true: 1}
+	slices.SortFunc(claims, func(a, b claim) int {
+		return cmp.Or(cmp.Compare(last[a.static], last[b.static]), cmp.Compare(a.pod.Tier, b.pod.Tier),
+			a.created.Compare(b.created.Time), cmp.Compare(a.uid, b.uid))
+	})
+	for _, c := range claims {
+		if other, taken := k.Pods[c.id]; taken {
+			refused = append(refused, fmt.Sprintf("pod %s says that it is %s, which is %s", c.pod.Name, c.id, other.Name))
+			continue
+		}
+		k.Pods[c.id] = c.pod
+	}
+	return refused
 }
 
 // labels are those of all objects of a kind, by name.
