@@ -39,7 +39,11 @@ func Kernels(reports []survey.Report) string {
 	for _, p := range slices.Compact(programs) {
 		fmt.Fprintf(&b, "| `%s` |", p)
 		for _, r := range attached {
-			fmt.Fprintf(&b, " %d |", r.Verified[p])
+			n := "–" // not loaded
+			if v, loaded := r.Verified[p]; loaded {
+				n = fmt.Sprint(v)
+			}
+			fmt.Fprintf(&b, " %s |", n)
 		}
 		b.WriteString("\n")
 	}

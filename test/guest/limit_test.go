@@ -330,7 +330,7 @@ func TestLimitsComeAndGo(t *testing.T) {
 }
 
 // Once Temper has left, the kernel keeps the limit again.
-func TestLeavingGivesLimitsBackToTheKernel(t *testing.T) {
+func TestKeptLimitsGoBackToTheKernel(t *testing.T) {
 	l := attach(t)
 	limit(t, "/limited", 10*time.Millisecond, 100*time.Millisecond)
 	spin(t, "/limited", 2)
@@ -349,7 +349,7 @@ func TestLeavingGivesLimitsBackToTheKernel(t *testing.T) {
 }
 
 // Limits of other shapes: each must be kept, or not matter, and the node must live.
-func TestLimitsOfAllShapes(t *testing.T) {
+func TestKeptLimitsOfAllShapes(t *testing.T) {
 	joinSystem(t)
 	for _, cg := range []string{"/above/below", "/empty", "/background", "/critical"} {
 		controlledCgroup(t, cg)
