@@ -15,7 +15,7 @@ include packaging/install.mk
 include docs/docs.mk
 include pathfence/pathfence.mk
 
-.PHONY: temper-agent guest-tests kubernetes test-kubernetes generate kubectl-temper pathfence-top demo jvm-service records chaos soak kernels peers topologies test-chaos help deps lab-deps build temper sched guest test test-unit test-guest test-timed test-lab lint clean
+.PHONY: images e2e kubernetes-node temper-agent guest-tests kubernetes test-kubernetes generate kubectl-temper pathfence-top demo jvm-service records chaos soak kernels peers topologies test-chaos help deps lab-deps build temper sched guest test test-unit test-guest test-timed test-lab lint clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,7 +53,7 @@ build/guest/%: lab/guest/load/%.c $(wildcard lab/guest/load/*.h) | build/guest
 jvm-service: | build/guest ## the JVM service of 'temper lab limits jvm'; needs javac
 	javac --release 17 -Xlint:all -Werror -d build/guest/jvmservice lab/guest/jvmservice/Service.java
 
-bin build/guest:
+bin build/guest build/images:
 	@mkdir -p $@
 
 demo: lab-deps build ## what Temper does to two services, in about ten minutes; report in temper-demo/
@@ -68,10 +68,26 @@ test-unit: ## the tests that need no guest
 	$(GO) test ./...
 
 kubernetes: ## etcd and kube-apiserver from source, in build/kubernetes/: tests run against them; the first time takes 5 minutes
-	scripts/kubernetes.sh build/kubernetes
+	scripts/kubernetes.sh build/kubernetes etcd kube-apiserver
 
 test-kubernetes: kubernetes kubectl-temper temper-agent ## what Temper adds to a cluster, in a real API server
 	TEMPER_KUBERNETES=$(CURDIR)/build/kubernetes $(GO) test -count=1 -tags kubernetes ./test/kubernetes
+
+kubernetes-node: kubernetes ## what a whole cluster needs beside: scheduler, controllers, kubelet, containerd; another 5 minutes
+	scripts/kubernetes.sh build/kubernetes kube-scheduler kube-controller-manager kubelet \
+		containerd containerd-shim-runc-v2 ctr runc ptp loopback host-local
+
+IMAGE := build/images/image
+images: build | build/images ## Temper's container image, as an OCI archive: build/images/temper.tar
+	cd tools/image && CGO_ENABLED=0 $(GO) build -o $(CURDIR)/$(IMAGE) .
+	$(IMAGE) temper.dev/temper:dev build/images/temper.tar bin/temper-agent bin/scx_temper bin/temper
+
+# Busybox is the lab's: what pods of the test run, and what holds a pod's namespaces.
+e2e: kubernetes-node images lab-deps ## Temper on a node with a real kubelet and containerd, in a virtual machine
+	$(GO) test -c -tags e2e -o build/e2e.test ./test/e2e
+	build/e2e.test -fetch
+	cd test/e2e && timeout 1500 ../../scripts/e2e.sh ../../build/e2e.test -test.v -image-tool $(CURDIR)/$(IMAGE) \
+		-programs $(CURDIR)/build/kubernetes -images $(CURDIR)/build/images -keep $(CURDIR)/build/e2e
 
 # Linked statically: the guest has no C library.
 guest-tests: | build/guest
@@ -147,10 +163,11 @@ GENERATED := api/*/zz_generated.deepcopy.go packaging/kubernetes/crds/*.yaml
 lint: ## formatting, vet, and whether the generated source is up to date
 	@before=$$(cat $(GENERATED) | sha256sum); $(MAKE) --no-print-directory generate || exit 1; \
 	if [ "$$before" != "$$(cat $(GENERATED) | sha256sum)" ]; then echo "'make generate' has changed $(GENERATED): commit that"; exit 1; fi
-	@unformatted=$$(gofmt -l api cmd internal lab packaging pathfence test); \
+	@unformatted=$$(gofmt -l api cmd internal lab packaging pathfence test tools); \
 	if [ -n "$$unformatted" ]; then echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
-	$(GO) vet -tags guest,kubernetes ./test/...
+	$(GO) vet -tags guest,kubernetes,e2e ./test/...
+	cd tools/image && $(GO) vet .
 
 clean: ## remove what was built; the lab's cache stays
 	rm -rf bin build

@@ -1,18 +1,52 @@
 #!/bin/bash
-# Build the Kubernetes that tests run against, from source: kubernetes.sh FOLDER
+# Build what of Kubernetes the tests run against, from source: kubernetes.sh FOLDER PROGRAM...
 #
-# tools/kubernetes/go.mod says of which version. What is built already is not built again.
+# tools/kubernetes/go.mod and tools/node/go.mod say of which versions. What is built already is not built again.
 set -euo pipefail
 
-readonly folder=$(realpath -m "${1:?usage: scripts/kubernetes.sh FOLDER}")
-cd "$(dirname "$0")/../tools/kubernetes"
+fail() {
+	echo "kubernetes: $1" >&2
+	exit 1
+}
 
-version=$(go list -m -f '{{.Version}}' k8s.io/kubernetes)
-IFS=. read -r major minor _ <<<"${version#v}"
-# Without these it says v0.0.0-master, which clients that look at the version refuse.
-readonly package=k8s.io/component-base/version
-readonly flags="-s -w -X $package.gitVersion=$version -X $package.gitMajor=$major -X $package.gitMinor=$minor"
-
+(($# > 1)) || fail "usage: scripts/kubernetes.sh FOLDER PROGRAM..."
+readonly folder=$(realpath -m "$1")
+shift
+cd "$(dirname "$0")/../tools"
 mkdir -p "$folder"
-go build -ldflags "$flags" -o "$folder/etcd" go.etcd.io/etcd/server/v3
-go build -ldflags "$flags" -o "$folder/kube-apiserver" k8s.io/kubernetes/cmd/kube-apiserver
+
+# of_kubernetes PROGRAM PACKAGE
+of_kubernetes() (
+	cd kubernetes
+	version=$(go list -m -f '{{.Version}}' k8s.io/kubernetes)
+	IFS=. read -r major minor _ <<<"${version#v}"
+	# Without these it says v0.0.0-master, which clients that look at the version refuse.
+	stamp=k8s.io/component-base/version
+	CGO_ENABLED=0 go build -ldflags "-s -w -X $stamp.gitVersion=$version -X $stamp.gitMajor=$major -X $stamp.gitMinor=$minor" -o "$folder/$1" "$2"
+)
+
+# of_node PROGRAM PACKAGE
+of_node() (
+	cd node
+	CGO_ENABLED=0 go build -ldflags '-s -w' -o "$folder/$1" "$2"
+)
+
+# With seccomp, which the kubelet asks of every sandbox, and which is C; statically, since the node has no C library.
+runc() (
+	cd node
+	[ -f /usr/include/seccomp.h ] || apt-get -qq install --yes --no-install-recommends libseccomp-dev >/dev/null ||
+		fail "libseccomp-dev cannot be installed; run it as root"
+	CGO_ENABLED=1 go build -tags 'netgo osusergo seccomp' -ldflags '-s -w -extldflags -static' -o "$folder/runc" github.com/opencontainers/runc
+)
+
+for program; do
+	case $program in
+	etcd) of_kubernetes etcd go.etcd.io/etcd/server/v3 ;;
+	kube-apiserver | kube-scheduler | kube-controller-manager | kubelet) of_kubernetes "$program" "k8s.io/kubernetes/cmd/$program" ;;
+	containerd | containerd-shim-runc-v2 | ctr) of_node "$program" "github.com/containerd/containerd/v2/cmd/$program" ;;
+	ptp | loopback) of_node "$program" "github.com/containernetworking/plugins/plugins/main/$program" ;;
+	host-local) of_node "$program" "github.com/containernetworking/plugins/plugins/ipam/$program" ;;
+	runc) runc ;;
+	*) fail "no program $program is known" ;;
+	esac
+done

@@ -1,0 +1,122 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/remotecommand"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const image = "temper.dev/busybox:e2e"
+
+// podOf is one of a container that runs a script.
+func podOf(namespace, name, script string) *corev1.Pod {
+	grace := int64(1) // nothing here has anything to put away
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec: corev1.PodSpec{
+			TerminationGracePeriodSeconds: &grace,
+			Containers:                    []corev1.Container{{Name: "main", Image: image, Command: []string{"/busybox", "sh", "-c", script}}},
+		},
+	}
+}
+
+const forever = "exec /busybox tail -f /dev/null"
+
+// runPod makes a pod, which goes when the test ends, and awaits that it runs.
+func runPod(t *testing.T, pod *corev1.Pod) *corev1.Pod {
+	t.Helper()
+	if err := cluster.Create(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	key := client.ObjectKeyFromObject(pod)
+	t.Cleanup(func() {
+		if err := cluster.Delete(context.Background(), pod); client.IgnoreNotFound(err) != nil {
+			t.Error(err)
+		}
+	})
+	eventually(t, key.String()+" runs", func() (bool, string) {
+		if err := cluster.Get(t.Context(), key, pod); err != nil {
+			return false, err.Error()
+		}
+		return pod.Status.Phase == corev1.PodRunning, fmt.Sprintf("%+v", pod.Status.ContainerStatuses)
+	})
+	return pod
+}
+
+// execute runs a command in a container of a pod, as kubectl exec does, and returns what it printed.
+func execute(t *testing.T, namespace, name string, command ...string) (string, error) {
+	t.Helper()
+	clients, err := kubernetes.NewForConfig(plane.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := &corev1.PodExecOptions{Command: command, Stdout: true, Stderr: true}
+	request := clients.CoreV1().RESTClient().Get().Resource("pods").Namespace(namespace).Name(name).SubResource("exec").VersionedParams(options, scheme.ParameterCodec)
+	session, err := remotecommand.NewWebSocketExecutor(plane.Config, "GET", request.URL().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out, errs bytes.Buffer
+	err = session.StreamWithContext(t.Context(), remotecommand.StreamOptions{Stdout: &out, Stderr: &errs})
+	if err != nil {
+		return out.String(), fmt.Errorf("%s: %w: %s", strings.Join(command, " "), err, errs.String())
+	}
+	return out.String(), nil
+}
+
+// toolbox is a pod that sees all of the node, at /host.
+type toolbox struct {
+	t   *testing.T
+	pod *corev1.Pod
+}
+
+func newToolbox(t *testing.T) *toolbox {
+	t.Helper()
+	pod := podOf("kube-system", "toolbox-"+strings.ToLower(t.Name()), forever)
+	all := true
+	pod.Spec.HostPID, pod.Spec.HostNetwork = true, true
+	pod.Spec.PriorityClassName = "system-node-critical" // an answer at full load, too
+	pod.Spec.Containers[0].SecurityContext = &corev1.SecurityContext{Privileged: &all}
+	pod.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "host", MountPath: "/host"}}
+	pod.Spec.Volumes = []corev1.Volume{{Name: "host", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}}}
+	return &toolbox{t, runPod(t, pod)}
+}
+
+// try runs a script beside the node's file system, with its programs.
+func (b *toolbox) try(script string) (string, error) {
+	b.t.Helper()
+	out, err := execute(b.t, b.pod.Namespace, b.pod.Name, "/busybox", "sh", "-c", "PATH=/host/bin; "+script)
+	return strings.TrimSpace(out), err
+}
+
+func (b *toolbox) sh(script string) string {
+	b.t.Helper()
+	out, err := b.try(script)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return out
+}
+
+// await awaits that a script prints something, and says how long that took. Nothing may answer meanwhile.
+func (b *toolbox) await(script, want string) time.Duration {
+	b.t.Helper()
+	started := time.Now()
+	eventually(b.t, script+" prints "+want, func() (bool, string) {
+		out, err := b.try(script)
+		return err == nil && out == want, fmt.Sprint(out, err)
+	})
+	return time.Since(started)
+}
