@@ -8,7 +8,8 @@ set -euo pipefail
 
 if [ "${1:-}" != --inside ]; then
 	[ "$(id -u)" = 0 ] || { echo "e2e: run it as root: it makes a network namespace" >&2; exit 1; }
-	exec unshare --net -- "$0" --inside "$@"
+	# A process namespace, too: whatever ends the test ends all that it has started.
+	exec unshare --net --pid --fork --kill-child --mount-proc -- "$0" --inside "$@"
 fi
 shift
 ip link set lo up

@@ -36,7 +36,10 @@ type controlPlane struct {
 // startControlPlane starts what is in the folder of programs.
 func startControlPlane(programs, dir string) (*controlPlane, error) {
 	c := &controlPlane{Environment: &envtest.Environment{ControlPlaneStartTimeout: start}, dir: dir, kubeconfig: filepath.Join(dir, "kubeconfig")}
-	c.ControlPlane.Etcd = &envtest.Etcd{Path: filepath.Join(programs, "etcd"), StartTimeout: start}
+	c.ControlPlane.Etcd = &envtest.Etcd{Path: filepath.Join(programs, "etcd"), DataDir: filepath.Join(dir, "etcd.d"), StartTimeout: start}
+	if err := os.Mkdir(filepath.Join(dir, "etcd.d"), 0o700); err != nil {
+		return nil, err
+	}
 	port, err := freePort()
 	if err != nil {
 		return nil, err
