@@ -73,7 +73,7 @@ kubernetes: ## etcd and kube-apiserver from source, in build/kubernetes/: tests 
 test-kubernetes: kubernetes kubectl-temper temper-agent ## what Temper adds to a cluster, in a real API server
 	TEMPER_KUBERNETES=$(CURDIR)/build/kubernetes $(GO) test -count=1 -tags kubernetes ./test/kubernetes
 
-kubernetes-node: kubernetes ## what a whole cluster needs beside: scheduler, controllers, kubelet, containerd; another 5 minutes
+kubernetes-node: kubernetes ## what a whole cluster needs beside: scheduler, controllers, kubelet, containerd; another 6 minutes
 	scripts/kubernetes.sh build/kubernetes kube-scheduler kube-controller-manager kubelet \
 		containerd containerd-shim-runc-v2 ctr runc ptp loopback host-local
 

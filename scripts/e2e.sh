@@ -8,6 +8,10 @@ set -euo pipefail
 
 if [ "${1:-}" != --inside ]; then
 	[ "$(id -u)" = 0 ] || { echo "e2e: run it as root: it makes a network namespace" >&2; exit 1; }
+	PATH=$PATH:/usr/sbin:/sbin
+	for need in ip:iproute2 mke2fs:e2fsprogs; do
+		command -v "${need%:*}" >/dev/null || { echo "e2e: no ${need%:*}; install ${need#*:}" >&2; exit 1; }
+	done
 	# A process namespace, too: whatever ends the test ends all that it has started.
 	exec unshare --net --pid --fork --kill-child --mount-proc -- "$0" --inside "$@"
 fi

@@ -47,6 +47,9 @@ func startControlPlane(programs, dir string) (*controlPlane, error) {
 	api := c.ControlPlane.GetAPIServer()
 	api.Path = filepath.Join(programs, "kube-apiserver")
 	api.CertDir = dir
+	if api.Err, err = os.Create(filepath.Join(dir, "kube-apiserver.log")); err != nil {
+		return nil, err
+	}
 	api.SecureServing.ListenAddr.Address, api.SecureServing.ListenAddr.Port = hostIP, strconv.Itoa(port)
 	api.Configure().Disable("disable-admission-plugins"). // envtest's, of what a real cluster has
 								Set("enable-admission-plugins", "NodeRestriction").

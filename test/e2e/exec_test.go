@@ -120,3 +120,13 @@ func (b *toolbox) await(script, want string) time.Duration {
 	})
 	return time.Since(started)
 }
+
+// idle is the node's time since it was booted, and for how long its CPUs were idle, all of them together, in seconds.
+func (b *toolbox) idle() (up, idle float64) {
+	b.t.Helper()
+	text := b.sh("cat /proc/uptime")
+	if _, err := fmt.Sscan(text, &up, &idle); err != nil {
+		b.t.Fatalf("%q: %v", text, err)
+	}
+	return up, idle
+}
