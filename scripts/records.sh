@@ -92,6 +92,7 @@ done
 record observed/chain-2cpu.json observe chain --steps 1,2,4,8 --seconds "$(scaled 2)" --warm-up 2
 record observed/memcached-2cpu-load50.json observe memcached --load 0.5 --steps 1,2,4,8 --seconds "$(scaled 1)" --warm-up 2
 record observed/memcached-2cpu-load50-bursty.json observe memcached --load 0.5 --bursty --arms temper --steps 1,8 --seconds "$(scaled 1)" --warm-up 2
+record ladders/memcached-2cpu-load50-bursty-seed1.json ladder memcached --load 0.5 --bursty --steps 0,1,8 --seconds "$(scaled 4)"
 for service in go postgres; do
 	record "limits/$service.json" limits "$service" --seconds "$(scaled 6)"
 done
