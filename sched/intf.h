@@ -9,7 +9,7 @@
 
 #define TEMPER_OPS_NAME "temper"
 #define TEMPER_MAX_CPUS 512
-#define TEMPER_ABI 4 /* raised whenever a struct below changes its layout */
+#define TEMPER_ABI 5 /* raised whenever a struct below changes its layout */
 
 enum temper_tier {
 	TIER_SYSTEM = 0, /* kernel threads, kubelet, runtime: first, within a share */
@@ -70,6 +70,8 @@ struct temper_control {
 	unsigned long long heartbeat_ns; /* CLOCK_MONOTONIC of the last sign of life */
 };
 
+#define TEMPER_MARKS 32 /* half periods that a limit looks back at, and more: a power of two */
+
 /*
  * Map "limits": array with an entry for each cgroup that the scheduler knows; quota_ns of 0: it has no limit.
  * Times are in ns; written by any CPU.
@@ -88,6 +90,15 @@ struct temper_limit {
 	unsigned long long held_since;	  /* the scheduler's clock, up to which held_ns counts */
 	unsigned long long held_ns;	  /* time in which some task waited */
 	unsigned long long longest_hold_ns; /* of one task, until it could be chosen again */
+	unsigned long long half_ns;	  /* half a period, as it is kept: of SHORT_PERIOD or longer */
+	unsigned long long half_ends;	  /* the scheduler's clock; 0: none has begun since the limit was set */
+	unsigned long long periods;	  /* in which something was used */
+	unsigned long long held_periods;  /* in which a task had to wait */
+	unsigned long long holds_before;  /* `holds` when the period began */
+	unsigned long long paid_ns;	  /* what was taken and not given back */
+	unsigned long long paid_before[TEMPER_MARKS]; /* paid_ns when each of the last half periods began */
+	unsigned long long at;		  /* counts half periods: paid_before[at % TEMPER_MARKS] is of the one under way */
+	long long allowed_ns;		  /* in this half period */
 	unsigned int held;		  /* tasks that wait */
 	unsigned int admitted;		  /* tasks that wait for a CPU, not for this */
 };
@@ -161,7 +172,7 @@ enum temper_status {
 
 _Static_assert(sizeof(struct temper_hist) == 8 * TEMPER_HIST_BUCKETS, "hist");
 _Static_assert(sizeof(struct temper_tier_stats) == 64 + sizeof(struct temper_hist), "tier_stats");
-_Static_assert(sizeof(struct temper_limit) == 112, "limit");
+_Static_assert(sizeof(struct temper_limit) == 432, "limit");
 _Static_assert(sizeof(struct temper_info) == 136, "info");
 _Static_assert(sizeof(struct temper_exit_info) == 656, "exit_info");
 

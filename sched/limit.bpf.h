@@ -5,12 +5,10 @@
  * Problem: the kernel gives a cgroup its quota at the start of a period, and freezes it when that is spent, for tens
  * of milliseconds. While a sched_ext scheduler is attached it keeps no limit at all.
  *
- * Method: each limited cgroup has a bucket into which its quota flows evenly. Whoever begins to run takes a turn
+ * Method: each limited cgroup has a bucket into which its quota flows (bucket.bpf.h). Whoever begins to run takes a turn
  * out of the buckets of its cgroup and of all limited ones above it, ahead of use, and gives back what it has not
  * used; what it has used too much is a debt. So at most a turn a CPU is ever on its way. Who finds a bucket empty
- * waits (pace.bpf.h). A bucket holds AHEAD for each CPU of the node, but no more than a quota or what flows in in
- * SHORT_PERIOD, and the burst: that much an idle cgroup may use at once. Over any time it gets what flows in, and that much ahead. With
- * LIMITS_FREEZE a whole quota comes at once, each period.
+ * waits (pace.bpf.h).
  *
  * A cgroup slot caches which limited one is nearest above it, as it does its tier. Without any limit on the node
  * that is one comparison.
@@ -21,32 +19,13 @@
 #ifndef TEMPER_LIMIT_BPF_H
 #define TEMPER_LIMIT_BPF_H
 
-#include "tier.bpf.h"
-
-#define TURN (MSEC * 3 / 5)
-#define LEAST_TAKEN (MSEC / 10) /* with less than that a turn does not begin */
-#define AHEAD (5 * MSEC)
-#define FILL_STEP (MSEC / 20)
-#define SHORT_PERIOD (10 * MSEC)
-#define LONGEST_PERIOD (1000 * MSEC) /* the kernel takes no longer one */
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, MAX_CGROUPS);
-	__type(key, u32);
-	__type(value, struct temper_limit);
-} limits SEC(".maps");
+#include "bucket.bpf.h"
 
 /* With LIMITS_GAP: cgroups that hold tasks, a bit each. */
 enum { SLOT_WORDS = MAX_CGROUPS / 64 };
 static u64 holding[SLOT_WORDS];
 
 static u64 limits_gen; /* raised by any change of a limit; 0: there has never been one */
-
-static __always_inline struct temper_limit *limit_at(u32 index)
-{
-	return bpf_map_lookup_elem(&limits, &index);
-}
 
 /* Global, as are others below, so that the verifier follows the loop once. */
 __noinline u32 look_up_limit(u32 index)
@@ -96,47 +75,6 @@ static __always_inline u32 limit_above(u32 index)
 	return s && s->parent != NO_SLOT ? limit_of(s->parent) : NO_SLOT;
 }
 
-/* CPUs, times 2^20. */
-static __always_inline u64 rate_of(struct temper_limit *l)
-{
-	return (l->quota_ns << 20) / l->period_ns;
-}
-
-/* What an idle cgroup may use at once. A short period makes a small quota, but no small bucket. */
-static __always_inline s64 capacity(struct temper_limit *l)
-{
-	u64 ahead = AHEAD * config.nr_online, few = (rate_of(l) * SHORT_PERIOD) >> 20;
-	u64 most = few > l->quota_ns ? few : l->quota_ns;
-
-	return l->burst_ns + (config.limits == LIMITS_FREEZE || ahead > most ? most : ahead);
-}
-
-/* Let in what has come since. Of all that try at a time, one does. */
-static void fill(struct temper_limit *l, u64 now)
-{
-	u64 last = l->filled_at, since = now - last, until = now, came;
-	s64 before, after, most = capacity(l);
-
-	if (!l->period_ns || (s64)since < (s64)FILL_STEP)
-		return;
-	if (config.limits == LIMITS_FREEZE) {
-		u64 periods = since / l->period_ns;
-
-		until = last + periods * l->period_ns;
-		came = periods > 2 ? 2 * l->quota_ns : periods * l->quota_ns;
-	} else {
-		/* A bucket is full after a period of the longest. */
-		came = ((since > LONGEST_PERIOD ? LONGEST_PERIOD : since) * rate_of(l)) >> 20;
-	}
-	if (!came || __sync_val_compare_and_swap(&l->filled_at, last, until) != last)
-		return;
-	before = l->left_ns;
-	after = before + (s64)came;
-	if (after > most)
-		after = most > before ? most : before;
-	__sync_fetch_and_add(&l->left_ns, after - before); /* others take meanwhile */
-}
-
 /* A turn is over, or begins: `ns` back to a cgroup and to all limited ones above it, of which it has used `used`. */
 __noinline u32 pay_limits(u32 index, s64 ns, u64 used)
 {
@@ -146,33 +84,33 @@ __noinline u32 pay_limits(u32 index, s64 ns, u64 used)
 		if (!l)
 			break;
 		__sync_fetch_and_add(&l->left_ns, ns);
+		__sync_fetch_and_add(&l->paid_ns, -ns);
 		__sync_fetch_and_add(&l->used_ns, used);
 		index = limit_above(index);
 	}
 	return index;
 }
 
-/* What a cgroup has left, and all above it: at most `most`; not above 0: the slot of one without enough, negated. */
-__noinline s64 time_left(u32 index, u64 most, u64 now)
+/* A turn of what a cgroup has left, and all above it; not above 0: the slot of one without enough, negated. */
+__noinline s64 time_left(u32 index, u64 now)
 {
+	s64 most = QUANTUM;
+
 	for (int level = 0; level < MAX_DEPTH; level++) {
 		struct temper_limit *l = index == NO_SLOT ? NULL : limit_at(index);
 		s64 left;
 
 		if (!l)
 			break;
-		fill(l, now);
+		fill(index, now);
 		left = l->left_ns;
 		if (left < (s64)LEAST_TAKEN)
 			return -(s64)index;
-		/* Of a small bucket nobody takes so much that others have to wait until it comes back. */
-		s64 most_of_it = (u64)capacity(l) / 4;
+		s64 turn = turn_of(index);
 
-		if (most_of_it < (s64)LEAST_TAKEN)
-			most_of_it = LEAST_TAKEN;
-		if (left > most_of_it)
-			left = most_of_it;
-		if (left < (s64)most)
+		if (turn < most)
+			most = turn;
+		if (left < most)
 			most = left;
 		index = limit_above(index);
 	}
@@ -187,7 +125,7 @@ __noinline u32 must_wait_for(u32 index, u64 now)
 
 		if (!l)
 			break;
-		fill(l, now);
+		fill(index, now);
 		if (l->held || l->left_ns < (s64)LEAST_TAKEN * (1 + l->admitted))
 			return index;
 		index = limit_above(index);
@@ -216,6 +154,8 @@ static void set_limit(u32 index, u64 quota_ns, u64 period_ns, u64 burst_ns)
 		l->left_ns = quota_ns;
 	}
 	l->period_ns = period_ns ?: 1;
+	l->half_ns = (l->period_ns > SHORT_PERIOD ? l->period_ns : SHORT_PERIOD) / 2;
+	l->half_ends = 0;
 	l->burst_ns = burst_ns;
 	l->quota_ns = quota_ns;
 	if (l->left_ns > capacity(l))

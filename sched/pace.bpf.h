@@ -133,7 +133,7 @@ static __always_inline bool may_go_now(struct task_struct *p, struct task_state 
 static __always_inline void prepay(struct task_state *t, u64 now)
 {
 	u32 index = limit_of(t->cgroup);
-	s64 time = index == NO_SLOT ? 0 : time_left(index, TURN, now);
+	s64 time = index == NO_SLOT ? 0 : time_left(index, now);
 
 	if (time <= 0)
 		return;
@@ -174,11 +174,23 @@ static __noinline bool let_go_of(struct bpf_iter_scx_dsq *it, struct task_struct
 }
 
 /* How much a cgroup should have before it lets go of a task: the slower its quota comes, the smaller the turns. */
-static __always_inline u64 worth_waiting(struct temper_limit *l)
+static __always_inline u64 worth_waiting(struct temper_limit *l, u32 index)
 {
-	u64 share = (rate_of(l) * 4 * MSEC) >> 20;
+	u64 share = (rate_of(l) * 4 * MSEC) >> 20, turn = turn_of(index);
 
-	return share > TURN ? TURN : share < MSEC / 4 ? MSEC / 4 : share;
+	return share > turn ? turn : share < MSEC / 4 ? MSEC / 4 : share;
+}
+
+/*
+ * How much it should have before it lets go of anybody: enough for as many as may run at once at this rate, and one more.
+ * Threads of one program often wait for each other, and one that runs alone spends its turn on that.
+ */
+static __always_inline s64 worth_beginning(struct temper_limit *l, u32 index)
+{
+	u32 cpus = 1 + (rate_of(l) >> 20), gang = l->held < cpus ? l->held : cpus;
+	s64 worth = worth_waiting(l, index) * gang, most = (u64)capacity(l) / 2;
+
+	return worth < most ? worth : most;
 }
 
 /*
@@ -195,8 +207,8 @@ __noinline s32 let_go_one(u32 index, bool all, u64 now)
 
 	if (!l)
 		return 0;
-	fill(l, now);
-	has_time = !l->quota_ns || l->left_ns >= (s64)worth_waiting(l) * (1 + l->admitted);
+	fill(index, now);
+	has_time = !l->quota_ns || l->left_ns >= (s64)worth_waiting(l, index) * (1 + l->admitted);
 	if (!has_time && !all)
 		return 0;
 	bpf_rcu_read_lock();
@@ -240,17 +252,17 @@ __noinline bool let_go_holder(s32 pid, u32 index)
 	return gone;
 }
 
-/* When to look again, in ns: as soon as there is time for one more. */
-static u64 next_look(struct temper_limit *l)
+/* When to look again, in ns: as soon as there is enough time. */
+static u64 next_look(struct temper_limit *l, u32 index)
 {
-	s64 missing = (s64)worth_waiting(l) - l->left_ns;
+	s64 missing = worth_beginning(l, index) - l->left_ns;
 	u64 pause = LEAST_PAUSE, most = LOOK_PERIOD, rate = rate_of(l);
 
 	if (missing > 0 && rate)
 		pause = ((u64)missing << 20) / rate;
 	/* Each CPU that has become idle meanwhile is asked anew. */
 	if (config.limits == LIMITS_GAP)
-		most = TURN;
+		most = SHORTEST_TURN;
 	return pause < LEAST_PAUSE ? LEAST_PAUSE : pause > most ? most : pause;
 }
 
@@ -274,13 +286,16 @@ static int let_go(void *map, u32 *index, struct limit_timer *slot)
 	struct temper_limit *l = limit_at(*index);
 	u64 now = clock_ns();
 	bool all = (s64)(now - slot->looked_at) > (s64)LOOK_PERIOD, held = l && l->held;
-	u32 i;
+	u32 i, most = MOST_AT_ONCE;
 
 	if (left || !l)
 		return 0;
 	if (all)
 		slot->looked_at = now;
-	bpf_for(i, 0, MOST_AT_ONCE) {
+	fill(*index, now);
+	if (!all && l->quota_ns && l->left_ns < worth_beginning(l, *index))
+		most = 0;
+	bpf_for(i, 0, most) {
 		s32 pid = let_go_one(*index, all, now);
 
 		if (!pid)
@@ -295,7 +310,7 @@ static int let_go(void *map, u32 *index, struct limit_timer *slot)
 		return 0;
 	if (config.limits == LIMITS_GAP)
 		offer_gaps(l->held);
-	bpf_timer_start(&slot->timer, next_look(l), 0);
+	bpf_timer_start(&slot->timer, next_look(l, *index), 0);
 	return 0;
 }
 
@@ -405,7 +420,7 @@ static __noinline void begin_turn(struct task_struct *p, struct task_state *t, s
 	}
 	time = t->prepaid;
 	if (!time && !t->in_gap) {
-		time = time_left(index, TURN, now);
+		time = time_left(index, now);
 		if (time > 0)
 			pay_limits(index, -time, 0);
 	}
@@ -413,19 +428,19 @@ static __noinline void begin_turn(struct task_struct *p, struct task_state *t, s
 	t->limited = index;
 	t->granted = time > 0 ? time : 0;
 	/* What was counted while it was taken off the CPU belongs to this turn. More is of a time without a limit. */
-	if (p->se.sum_exec_runtime - t->turn_exec > TURN)
+	if (p->se.sum_exec_runtime - t->turn_exec > QUANTUM)
 		t->turn_exec = p->se.sum_exec_runtime;
 	if (time <= 0 && !t->in_gap && !never_held(p, t)) {
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 		return;
 	}
 	t->held_at = 0;
-	c->turn_ends = now + (t->granted ?: TURN);
+	c->turn_ends = now + (t->granted ?: SHORTEST_TURN);
 	/* One that comes earlier, for a turn that was cut short, starts it anew. */
 	if (c->turn_timer && (s64)(c->turn_ends - c->turn_timer) >= 0)
 		return;
 	c->turn_timer = c->turn_ends;
-	if (!start_timer(TIMER_TURN + cpu, t->granted ?: TURN, BPF_F_TIMER_CPU_PIN))
+	if (!start_timer(TIMER_TURN + cpu, t->granted ?: SHORTEST_TURN, BPF_F_TIMER_CPU_PIN))
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 }
 

@@ -14,6 +14,7 @@ import (
 func newStatusCommand() *cobra.Command {
 	var root string
 	var asJSON bool
+	var cpuStatOf string
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Say what is in force on this node, and why",
@@ -24,13 +25,25 @@ waited, for how long background ran on while a higher tier waited, and how scx_t
   cpu.idle   stock scheduler, with cpu.idle=1 on background cgroups
   observe    stock scheduler, nothing is changed
 
-It works without an agent too. Counters and histograms need root. Percentiles are upper bounds.`,
+It works without an agent too. Counters and histograms need root. Percentiles are upper bounds.
+
+The kernel counts no periods of a CPU limit while any sched_ext scheduler is attached. --cpu-stat prints a cgroup's
+cpu.stat with those that Temper kept added: for tools that warn of throttling.`,
 		Example: `  temper status
-  temper status --json | jq '.tiers[] | {tier, wait_p99_us}'`,
+  temper status --json | jq '.tiers[] | {tier, wait_p99_us}'
+  temper status --cpu-stat /kubepods.slice/kubepods-pod1234.slice`,
 		Args: cli.UsageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := status.Now(host.Root(root))
 			if err != nil {
+				return err
+			}
+			if cpuStatOf != "" {
+				text, err := s.CPUStat(host.Root(root), cpuStatOf)
+				if err != nil {
+					return err
+				}
+				_, err = cmd.OutOrStdout().Write(text)
 				return err
 			}
 			if asJSON {
@@ -41,6 +54,8 @@ It works without an agent too. Counters and histograms need root. Percentiles ar
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().StringVar(&cpuStatOf, "cpu-stat", "", "print this cgroup's cpu.stat, with what Temper counted for its limit")
+	cmd.MarkFlagsMutuallyExclusive("json", "cpu-stat")
 	addRootFlag(cmd, &root)
 	return cmd
 }

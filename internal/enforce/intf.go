@@ -10,10 +10,13 @@ import "temper.dev/temper/internal/tier"
 const OpsName = "temper"
 
 // ABI is the layout of the maps that this code can read.
-const ABI = 4
+const ABI = 5
 
 // HistBuckets is the number of buckets of a Hist.
 const HistBuckets = 28
+
+// Marks is how many beginnings of half periods a Limit keeps.
+const Marks = 32
 
 // Hist counts in power-of-two microsecond buckets: [0] is < 1 us, [i] is < 2^i us, the last is all above.
 type Hist struct {
@@ -80,6 +83,15 @@ type Limit struct {
 	HeldSince     uint64
 	HeldNs        uint64
 	LongestHoldNs uint64
+	HalfNs        uint64
+	HalfEnds      uint64
+	Periods       uint64
+	HeldPeriods   uint64
+	HoldsBefore   uint64
+	PaidNs        uint64
+	PaidBefore    [Marks]uint64
+	At            uint64
+	AllowedNs     int64
 	Held          uint32
 	Admitted      uint32
 }

@@ -39,7 +39,7 @@ var values = map[string]int{
 	"TIER_BACKGROUND": int(tier.Background), "NR_TIERS": tier.Count,
 	"LOAN_GAPS": LoanGaps, "LOAN_IDLE": LoanIdle, "LOAN_NEVER": LoanNever,
 	"LIMITS_PACED": LimitsPaced, "LIMITS_GAP": LimitsGap, "LIMITS_FREEZE": LimitsFreeze, "LIMITS_IGNORE": LimitsIgnore,
-	"TEMPER_ABI": ABI, "TEMPER_HIST_BUCKETS": HistBuckets,
+	"TEMPER_ABI": ABI, "TEMPER_HIST_BUCKETS": HistBuckets, "TEMPER_MARKS": Marks,
 	"TEMPER_OK": exit.OK, "TEMPER_FAILED": exit.Failed, "TEMPER_USAGE": exit.Usage, "TEMPER_NOT_ROOT": exit.NotRoot,
 	"TEMPER_NO_SCHED_EXT": exit.NoSchedExt, "TEMPER_BAD_BTF": exit.BadBTF, "TEMPER_OTHER_SCHEDULER": exit.OtherScheduler,
 	"TEMPER_LIMITS_PRESENT": exit.LimitsPresent, "TEMPER_LOAD_FAILED": exit.LoadFailed, "TEMPER_CONFIG": exit.Config,

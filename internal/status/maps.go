@@ -72,7 +72,7 @@ func (s *Status) addLimits(root host.Root, limits []enforce.Limit) {
 		s.Limits = append(s.Limits, Limit{
 			Cgroup: path, CPUs: float64(l.QuotaNs) / float64(l.PeriodNs), PeriodMs: ms(l.PeriodNs), BurstMs: ms(l.BurstNs),
 			UsedSeconds: float64(l.UsedNs/1e6) / 1e3, BeyondSeconds: float64(l.BeyondNs/1e6) / 1e3, OverrunMs: ms(l.OverrunNs),
-			Holds: l.Holds, HeldSeconds: float64(l.HeldNs/1e6) / 1e3, LongestHoldMs: ms(l.LongestHoldNs), Waiting: l.Held,
+			Periods: l.Periods, HeldPeriods: l.HeldPeriods, Holds: l.Holds, HeldSeconds: float64(l.HeldNs/1e6) / 1e3, LongestHoldMs: ms(l.LongestHoldNs), Waiting: l.Held,
 		})
 	}
 	slices.SortFunc(s.Limits, func(a, b Limit) int { return cmp.Compare(a.Cgroup, b.Cgroup) })

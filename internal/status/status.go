@@ -97,6 +97,8 @@ type Limit struct {
 	UsedSeconds   float64 `json:"used_s"`
 	BeyondSeconds float64 `json:"beyond_s"`        // of that, beyond the limit, in gaps
 	OverrunMs     float64 `json:"overrun_ms"`      // of that, before it was paid: by late timers, and tasks that are never held
+	Periods       uint64  `json:"periods"`         // of 10 ms or longer, in which it used something
+	HeldPeriods   uint64  `json:"held_periods"`    // in which a task had to wait for the limit
 	Holds         uint64  `json:"holds"`           // times that a task had to wait for the limit
 	HeldSeconds   float64 `json:"held_s"`          // in which some task waited for it
 	LongestHoldMs float64 `json:"longest_hold_ms"` // of one task, until it could be chosen again

@@ -40,7 +40,7 @@ func snapshot() (*enforce.Snapshot, error) {
 		Control: enforce.Control{TierGen: 2, HeartbeatNs: uint64(99500 * time.Millisecond)},
 		Tiers:   map[uint64]tier.Tier{10: tier.Critical, 11: tier.Background, 12: tier.Background},
 		Limits: []enforce.Limit{{Cgroup: 1, QuotaNs: 150e6, PeriodNs: 100e6, BurstNs: 20e6, UsedNs: 12345678900, BeyondNs: 2e9, OverrunNs: 1234567,
-			Holds: 77, HeldNs: 3e9, LongestHoldNs: 4321000, Held: 6}},
+			Periods: 900, HeldPeriods: 33, Holds: 77, HeldNs: 3e9, LongestHoldNs: 4321000, Held: 6}},
 	}
 	perCPU := enforce.Stats{GapKicks: 12, Rechecks: 1, SystemOver: 2, CriticalOver: 4}
 	perCPU.Gap.Bucket[5], perCPU.Gap.Bucket[8] = 98, 2

@@ -131,10 +131,10 @@ func (s *Status) writeTiers(w io.Writer) {
 }
 
 func (s *Status) writeLimits(w io.Writer) {
-	fmt.Fprintln(w, "LIMIT OF\tCPUS\tUSED\tBEYOND\tOVERRUN\tHOLDS\tHELD\tLONGEST\tWAITING")
+	fmt.Fprintln(w, "LIMIT OF\tCPUS\tUSED\tBEYOND\tOVERRUN\tPERIODS\tHELD IN\tHOLDS\tHELD\tLONGEST\tWAITING")
 	for _, l := range s.Limits {
-		fmt.Fprintf(w, "%s\t%.3g\t%.1f s\t%.1f s\t%.1f ms\t%d\t%.1f s\t%.1f ms\t%d\n", l.Cgroup, l.CPUs, l.UsedSeconds,
-			l.BeyondSeconds, l.OverrunMs, l.Holds, l.HeldSeconds, l.LongestHoldMs, l.Waiting)
+		fmt.Fprintf(w, "%s\t%.3g\t%.1f s\t%.1f s\t%.1f ms\t%d\t%d\t%d\t%.1f s\t%.1f ms\t%d\n", l.Cgroup, l.CPUs, l.UsedSeconds,
+			l.BeyondSeconds, l.OverrunMs, l.Periods, l.HeldPeriods, l.Holds, l.HeldSeconds, l.LongestHoldMs, l.Waiting)
 	}
 }
 
