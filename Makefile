@@ -78,7 +78,7 @@ kubernetes-node: kubernetes ## what a whole cluster needs beside: scheduler, con
 		containerd containerd-shim-runc-v2 ctr runc ptp loopback host-local
 
 IMAGE := build/images/image
-images: build | build/images ## Temper's container image, as an OCI archive: build/images/temper.tar
+images: build temper-agent | build/images ## Temper's container image, as an OCI archive: build/images/temper.tar
 	cd tools/image && CGO_ENABLED=0 $(GO) build -o $(CURDIR)/$(IMAGE) .
 	$(IMAGE) temper.dev/temper:dev build/images/temper.tar bin/temper-agent bin/scx_temper bin/temper
 
