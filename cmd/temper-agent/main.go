@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
@@ -31,10 +32,12 @@ func main() { cli.Main(newRootCommand()) }
 // options are the command's flags.
 type options struct {
 	node, root, config, loader, metrics, kubeconfig string
+	heartbeat                                       heartbeat
+	safeMode                                        bool
 }
 
 func newRootCommand() *cobra.Command {
-	o := options{}
+	o := options{heartbeat: heartbeat(time.Minute)}
 	cmd := cli.Prepare(&cobra.Command{
 		Use:   "temper-agent",
 		Short: "Keep the tiers of a Kubernetes node's pods in force",
@@ -57,6 +60,8 @@ SIGTERM ends it and detaches the scheduler; SIGUSR1 leaves the scheduler attache
 	flags.StringVar(&o.config, "config", config.DefaultPath, "the node's own configuration `FILE`, if there is one")
 	flags.StringVar(&o.loader, "loader", "", "`PATH` of scx_temper (default: next to temper-agent, else in PATH)")
 	flags.StringVar(&o.metrics, "metrics", "", "`ADDRESS` to serve metrics for Prometheus at, as /metrics (default: none)")
+	flags.Var(&o.heartbeat, "heartbeat-timeout", "`DURATION` for which the scheduler waits for the next agent before it leaves by itself; 0: for ever")
+	flags.BoolVar(&o.safeMode, "safe-mode", false, "leave the node to the kernel's own scheduler")
 	flags.StringVar(&o.root, "host-root", "/", "`DIR` where the node's file system is mounted")
 	return cmd
 }
@@ -84,7 +89,8 @@ func run(cmd *cobra.Command, o options) error {
 	if err != nil {
 		return err
 	}
-	source, err := nodepods.New(ctx, root, own, cluster, o.node, words)
+	given := nodepods.Given{Source: own, HeartbeatTimeout: time.Duration(o.heartbeat), SafeMode: o.safeMode}
+	source, err := nodepods.New(ctx, root, given, cluster, o.node, words)
 	if err != nil {
 		return err
 	}
