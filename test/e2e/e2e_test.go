@@ -100,41 +100,65 @@ func prepare() (err error) {
 
 const manifests = "../../packaging/kubernetes"
 
-func install() error {
+// objects are what a cluster with Temper has, in the order in which they are made.
+func objects() ([]*unstructured.Unstructured, error) {
 	crds, _ := filepath.Glob(manifests + "/crds/*.yaml")
 	rest, _ := filepath.Glob(manifests + "/*.yaml")
+	var list []*unstructured.Unstructured
 	for _, file := range slices.Concat(crds, rest) {
-		if err := apply(file); err != nil {
-			return fmt.Errorf("%s: %w", file, err)
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		for decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096); ; {
+			var object unstructured.Unstructured
+			if err := decoder.Decode(&object.Object); err == io.EOF {
+				break
+			} else if err != nil {
+				return nil, fmt.Errorf("%s: %w", file, err)
+			}
+			list = append(list, &object)
+		}
+	}
+	return list, nil
+}
+
+// install makes them. A kind that was defined a moment ago takes another to be known.
+func install() error {
+	list, err := objects()
+	if err != nil {
+		return err
+	}
+	for _, object := range list {
+		if object.GetKind() == "DaemonSet" {
+			if err := adapt(object); err != nil {
+				return err
+			}
+		}
+		err := wait.PollUntilContextTimeout(context.Background(), 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+			err := cluster.Create(ctx, object)
+			return err == nil, ignore(err, meta.IsNoMatchError, apierrors.IsNotFound)
+		})
+		if err != nil {
+			return fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
 		}
 	}
 	return nil
 }
 
-// apply makes what a file holds. A kind that was defined a moment ago takes another to be known.
-func apply(file string) error {
-	data, err := os.ReadFile(file)
+// remove removes them, as 'kubectl delete' does: the agents' rights go with the agents, and first.
+func remove(t *testing.T) {
+	t.Helper()
+	list, err := objects()
 	if err != nil {
-		return err
+		t.Fatal(err)
 	}
-	for decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096); ; {
-		var object unstructured.Unstructured
-		if err := decoder.Decode(&object.Object); err == io.EOF {
-			return nil
-		} else if err != nil {
-			return err
+	for _, object := range list {
+		if slices.Contains([]string{"CustomResourceDefinition", "TierPolicy"}, object.GetKind()) { // without a policy the agents leave, too
+			continue
 		}
-		if object.GetKind() == "DaemonSet" {
-			if err := adapt(&object); err != nil {
-				return err
-			}
-		}
-		err := wait.PollUntilContextTimeout(context.Background(), 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-			err := cluster.Create(ctx, &object)
-			return err == nil, ignore(err, meta.IsNoMatchError, apierrors.IsNotFound)
-		})
-		if err != nil {
-			return err
+		if err := cluster.Delete(t.Context(), object, client.PropagationPolicy(metav1.DeletePropagationBackground)); client.IgnoreNotFound(err) != nil && !meta.IsNoMatchError(err) {
+			t.Fatal(err)
 		}
 	}
 }
@@ -242,10 +266,6 @@ func TestAgentEnforces(t *testing.T) {
 	}
 }
 
-func deleteAgent(t *testing.T) {
-	t.Helper()
-	set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "temper-system", Name: "temper-agent"}}
-	if err := cluster.Delete(t.Context(), set); err != nil {
-		t.Fatal(err)
-	}
+func agents() *appsv1.DaemonSet {
+	return &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "temper-system", Name: "temper-agent"}}
 }

@@ -84,14 +84,15 @@ func asAgent(t *testing.T, node string) []byte {
 
 // start starts an agent. The path that it is given for scx_temper does not exist: on a host whose kernel could, it
 // would attach to that.
-func (n *node) start(kubeconfig []byte) {
+func (n *node) start(kubeconfig []byte, args ...string) {
 	n.t.Helper()
 	file := filepath.Join(n.t.TempDir(), "kubeconfig")
 	if err := os.WriteFile(file, kubeconfig, 0o600); err != nil {
 		n.t.Fatal(err)
 	}
-	n.cmd = exec.Command(root+"/bin/temper-agent", "--node", n.name, "--kubeconfig", file, "--host-root", string(n.root),
-		"--config", filepath.Join(string(n.root), "none"), "--loader", filepath.Join(string(n.root), "none"))
+	args = append([]string{"--node", n.name, "--kubeconfig", file, "--host-root", string(n.root),
+		"--config", filepath.Join(string(n.root), "none"), "--loader", filepath.Join(string(n.root), "none")}, args...)
+	n.cmd = exec.Command(root+"/bin/temper-agent", args...)
 	n.cmd.Stderr = n.said
 	if err := n.cmd.Start(); err != nil {
 		n.t.Fatal(err)
