@@ -4,12 +4,10 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,15 +16,12 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -98,89 +93,22 @@ func prepare() (err error) {
 	return install()
 }
 
-const manifests = "../../packaging/kubernetes"
-
-// objects are what a cluster with Temper has, in the order in which they are made.
-func objects() ([]*unstructured.Unstructured, error) {
-	crds, _ := filepath.Glob(manifests + "/crds/*.yaml")
-	rest, _ := filepath.Glob(manifests + "/*.yaml")
-	var list []*unstructured.Unstructured
-	for _, file := range slices.Concat(crds, rest) {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			return nil, err
-		}
-		for decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096); ; {
-			var object unstructured.Unstructured
-			if err := decoder.Decode(&object.Object); err == io.EOF {
-				break
-			} else if err != nil {
-				return nil, fmt.Errorf("%s: %w", file, err)
-			}
-			list = append(list, &object)
-		}
-	}
-	return list, nil
-}
-
-// install makes them. A kind that was defined a moment ago takes another to be known.
+// install installs the chart, and tells the agents where the API server is: no kube-proxy runs here.
 func install() error {
-	list, err := objects()
-	if err != nil {
-		return err
-	}
-	for _, object := range list {
-		if object.GetKind() == "DaemonSet" {
-			if err := adapt(object); err != nil {
-				return err
-			}
-		}
-		err := wait.PollUntilContextTimeout(context.Background(), 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-			err := cluster.Create(ctx, object)
-			return err == nil, ignore(err, meta.IsNoMatchError, apierrors.IsNotFound)
-		})
-		if err != nil {
-			return fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
-		}
-	}
-	return nil
+	api := plane.ControlPlane.GetAPIServer().SecureServing
+	return helm(context.Background(), "install", "../../charts/temper", "--create-namespace", "--set", "apiServer.host="+api.Address+",apiServer.port="+api.Port)
 }
 
-// remove removes them, as 'kubectl delete' does: the agents' rights go with the agents, and first.
-func remove(t *testing.T) {
-	t.Helper()
-	list, err := objects()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, object := range list {
-		if slices.Contains([]string{"CustomResourceDefinition", "TierPolicy"}, object.GetKind()) { // without a policy the agents leave, too
-			continue
-		}
-		if err := cluster.Delete(t.Context(), object, client.PropagationPolicy(metav1.DeletePropagationBackground)); client.IgnoreNotFound(err) != nil && !meta.IsNoMatchError(err) {
-			t.Fatal(err)
-		}
-	}
+// helm runs a command of Helm for the release.
+func helm(ctx context.Context, command string, args ...string) error {
+	args = append([]string{command, "temper", "--namespace", "temper-system", "--kubeconfig", plane.kubeconfig}, args...)
+	return build(ctx, "", filepath.Join(*programs, "helm"), args...)
 }
 
 func ignore(err error, passing ...func(error) bool) error {
 	if err == nil || slices.ContainsFunc(passing, func(is func(error) bool) bool { return is(err) }) {
 		return nil
 	}
-	return err
-}
-
-// adapt tells the agent where the API server is: no kube-proxy runs here.
-func adapt(object *unstructured.Unstructured) error {
-	var set appsv1.DaemonSet
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &set); err != nil {
-		return err
-	}
-	api := plane.ControlPlane.GetAPIServer().SecureServing
-	agent := &set.Spec.Template.Spec.Containers[0]
-	agent.Env = append(agent.Env, corev1.EnvVar{Name: "KUBERNETES_SERVICE_HOST", Value: api.Address}, corev1.EnvVar{Name: "KUBERNETES_SERVICE_PORT", Value: api.Port})
-	var err error
-	object.Object, err = runtime.DefaultUnstructuredConverter.ToUnstructured(&set)
 	return err
 }
 
@@ -264,8 +192,4 @@ func TestAgentEnforces(t *testing.T) {
 	if len(s.Problems) > 0 || s.Policy != "default" {
 		t.Errorf("%+v", s)
 	}
-}
-
-func agents() *appsv1.DaemonSet {
-	return &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "temper-system", Name: "temper-agent"}}
 }

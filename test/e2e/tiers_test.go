@@ -76,12 +76,9 @@ func TestSafeMode(t *testing.T) {
 // labelNode gives a label of the node a value, in JSON; null takes it away.
 func labelNode(t *testing.T, label, value string) {
 	t.Helper()
-	patch(t, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName}}, `{"metadata":{"labels":{"`+label+`":`+value+`}}}`)
-}
-
-func patch(t *testing.T, object client.Object, text string) {
-	t.Helper()
-	if err := cluster.Patch(t.Context(), object, client.RawPatch(types.MergePatchType, []byte(text))); err != nil {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName}}
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"`+label+`":`+value+`}}}`))
+	if err := cluster.Patch(t.Context(), n, patch); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -143,15 +140,17 @@ func (b *toolbox) agent() (state agent.State) {
 	return state
 }
 
-// The next agent adopts the scheduler of one that was replaced, whatever becomes of the DaemonSet. A node that it does not
-// select any more is left as it was before.
+// The next agent adopts the scheduler of one that was replaced. A node that the DaemonSet does not select any more is left
+// as it was before.
 func TestUpgradeAndOptingOut(t *testing.T) {
 	const selected = "temper.dev/agent"
 	b := newToolbox(t)
 	awaitEnforced(t, metav1.ConditionTrue)
 	before, pid := b.sh(attachments), b.agent().PID
 	labelNode(t, selected, `"yes"`)
-	patch(t, agents(), `{"spec":{"template":{"spec":{"nodeSelector":{"`+selected+`":"yes"}}}}}`)
+	if err := helm(t.Context(), "upgrade", "../../charts/temper", "--reuse-values", "--set", `nodeSelector.temper\.dev/agent=yes`); err != nil {
+		t.Fatal(err)
+	}
 	eventually(t, "the next agent enforces", func() (bool, string) {
 		s := b.agent()
 		return s.PID != 0 && s.PID != pid && s.Rung == enforce.SCX, s.Reason
@@ -169,12 +168,14 @@ func TestUpgradeAndOptingOut(t *testing.T) {
 	awaitEnforced(t, metav1.ConditionTrue)
 }
 
-// What is removed from the cluster leaves the node as it was, though its rights may go before the agent has.
+// What is removed from the cluster leaves the node as it was, though the agent's rights go, too.
 func TestRemoval(t *testing.T) {
 	b := newToolbox(t)
 	b.await(attached, "enabled")
 	b.await(pins, "temper")
-	remove(t)
+	if err := helm(t.Context(), "uninstall"); err != nil {
+		t.Fatal(err)
+	}
 	b.await(attached, "disabled")
 	b.await(pins, "")
 }

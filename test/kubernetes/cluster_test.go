@@ -56,7 +56,7 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	for _, name := range []string{"priorityclasses.yaml", "tierpolicy.yaml", "admission.yaml", "agent-rbac.yaml"} {
+	for _, name := range []string{"namespace.yaml", "priorityclasses.yaml", "tierpolicy.yaml", "admission.yaml", "agent-rbac.yaml"} {
 		if err := apply(filepath.Join(manifests, name)); err != nil {
 			fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
 			return 1
