@@ -23,6 +23,7 @@ import (
 	"temper.dev/temper/internal/config"
 	"temper.dev/temper/internal/exit"
 	"temper.dev/temper/internal/host"
+	"temper.dev/temper/internal/nodemetrics"
 	"temper.dev/temper/internal/nodepods"
 	"temper.dev/temper/internal/status"
 )
@@ -105,7 +106,7 @@ func run(cmd *cobra.Command, o options) error {
 		return err
 	}
 	if o.metrics != "" {
-		if err := status.Serve(ctx, o.metrics, root); err != nil {
+		if err := nodemetrics.Serve(ctx, o.metrics, root); err != nil {
 			return err
 		}
 	}
