@@ -6,16 +6,19 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	monitoring "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/chart/v2/lint"
 	"helm.sh/helm/v4/pkg/chart/v2/lint/support"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
@@ -139,28 +142,32 @@ func TestKustomizeBase(t *testing.T) {
 func TestEachValue(t *testing.T) {
 	standard := made(t, "")
 	cases := map[string]struct{ values, file, want string }{
-		"image.repository":         {"image: {repository: example.org/temper}", "agent.yaml", "image: example.org/temper:dev\n"},
-		"image.tag":                {"image: {tag: v2}", "agent.yaml", "image: temper.dev/temper:v2\n"},
-		"image.digest":             {"image: {digest: 'sha256:" + strings.Repeat("0a", 32) + "', tag: v2}", "agent.yaml", "image: temper.dev/temper@sha256:" + strings.Repeat("0a", 32) + "\n"},
-		"image.pullPolicy":         {"image: {pullPolicy: Always}", "agent.yaml", "imagePullPolicy: Always\n"},
-		"imagePullSecrets":         {"imagePullSecrets: [{name: registry}]", "agent.yaml", "imagePullSecrets:\n      - name: registry\n"},
-		"resources.requests":       {"resources: {requests: {cpu: 20m}}", "agent.yaml", "cpu: 20m\n            memory: 50Mi\n"},
-		"resources.limits":         {"resources: {limits: {memory: 1Gi}}", "agent.yaml", "memory: 1Gi\n"},
-		"nodeSelector":             {"nodeSelector: {pool: latency}", "agent.yaml", "kubernetes.io/os: linux\n        pool: latency\n"},
-		"affinity":                 {"affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Exists}]}]}}}", "agent.yaml", "affinity:\n        nodeAffinity:\n"},
-		"tolerations":              {"tolerations: [{key: gpu, operator: Exists}]", "agent.yaml", "tolerations:\n      - key: gpu\n        operator: Exists\n"},
-		"priorityClassName":        {"priorityClassName: node", "agent.yaml", "priorityClassName: node\n"},
-		"maxUnavailable":           {"maxUnavailable: 10%", "agent.yaml", "rollingUpdate: {maxUnavailable: 10%}\n"},
-		"heartbeatTimeoutSeconds":  {"heartbeatTimeoutSeconds: 3600", "agent.yaml", "- --heartbeat-timeout=3600s\n"},
-		"apiServer.host":           {"apiServer: {host: 10.99.0.1}", "agent.yaml", "{name: KUBERNETES_SERVICE_HOST, value: \"10.99.0.1\"}\n"},
-		"apiServer.port":           {"apiServer: {host: 10.99.0.1, port: 6443}", "agent.yaml", "{name: KUBERNETES_SERVICE_PORT, value: \"6443\"}\n"},
-		"metrics.address":          {"metrics: {address: ':9770'}", "agent.yaml", "- --metrics=:9770\n"},
-		"safeMode":                 {"safeMode: true", "agent.yaml", "- --safe-mode\n"},
-		"tierPolicy.create":        {"tierPolicy: {create: false}", "tierpolicy.yaml", ""},
-		"tierPolicy.nodeSelector":  {"tierPolicy: {nodeSelector: {matchLabels: {pool: latency}}}", "tierpolicy.yaml", "  nodeSelector:\n    matchLabels:\n      pool: latency\n"},
-		"priorityClasses.create":   {"priorityClasses: {create: false}", "priorityclasses.yaml", ""},
-		"admission.create":         {"admission: {create: false}", "admission.yaml", ""},
-		"admission.builtInClasses": {"admission: {builtInClasses: deny}", "admission.yaml", "policyName: temper-built-in-classes\n  validationActions: [Deny]\n"},
+		"image.repository":          {"image: {repository: example.org/temper}", "agent.yaml", "image: example.org/temper:dev\n"},
+		"image.tag":                 {"image: {tag: v2}", "agent.yaml", "image: temper.dev/temper:v2\n"},
+		"image.digest":              {"image: {digest: 'sha256:" + strings.Repeat("0a", 32) + "', tag: v2}", "agent.yaml", "image: temper.dev/temper@sha256:" + strings.Repeat("0a", 32) + "\n"},
+		"image.pullPolicy":          {"image: {pullPolicy: Always}", "agent.yaml", "imagePullPolicy: Always\n"},
+		"imagePullSecrets":          {"imagePullSecrets: [{name: registry}]", "agent.yaml", "imagePullSecrets:\n      - name: registry\n"},
+		"resources.requests":        {"resources: {requests: {cpu: 20m}}", "agent.yaml", "cpu: 20m\n            memory: 50Mi\n"},
+		"resources.limits":          {"resources: {limits: {memory: 1Gi}}", "agent.yaml", "memory: 1Gi\n"},
+		"nodeSelector":              {"nodeSelector: {pool: latency}", "agent.yaml", "kubernetes.io/os: linux\n        pool: latency\n"},
+		"affinity":                  {"affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Exists}]}]}}}", "agent.yaml", "affinity:\n        nodeAffinity:\n"},
+		"tolerations":               {"tolerations: [{key: gpu, operator: Exists}]", "agent.yaml", "tolerations:\n      - key: gpu\n        operator: Exists\n"},
+		"priorityClassName":         {"priorityClassName: node", "agent.yaml", "priorityClassName: node\n"},
+		"maxUnavailable":            {"maxUnavailable: 10%", "agent.yaml", "rollingUpdate: {maxUnavailable: 10%}\n"},
+		"heartbeatTimeoutSeconds":   {"heartbeatTimeoutSeconds: 3600", "agent.yaml", "- --heartbeat-timeout=3600s\n"},
+		"apiServer.host":            {"apiServer: {host: 10.99.0.1}", "agent.yaml", "{name: KUBERNETES_SERVICE_HOST, value: \"10.99.0.1\"}\n"},
+		"apiServer.port":            {"apiServer: {host: 10.99.0.1, port: 6443}", "agent.yaml", "{name: KUBERNETES_SERVICE_PORT, value: \"6443\"}\n"},
+		"metrics.address":           {"metrics: {address: ':9770'}", "agent.yaml", "- --metrics=:9770\n"},
+		"monitoring.podMonitor":     {"metrics: {address: ':9770'}\nmonitoring: {podMonitor: true}", "monitoring.yaml", "kind: PodMonitor\n"},
+		"monitoring.prometheusRule": {"monitoring: {prometheusRule: true}", "monitoring.yaml", "kind: PrometheusRule\n"},
+		"monitoring.labels":         {"monitoring: {prometheusRule: true, labels: {release: prometheus}}", "monitoring.yaml", "release: prometheus\n"},
+		"monitoring.dashboard":      {"monitoring: {dashboard: true}", "monitoring.yaml", "kind: ConfigMap\n"},
+		"safeMode":                  {"safeMode: true", "agent.yaml", "- --safe-mode\n"},
+		"tierPolicy.create":         {"tierPolicy: {create: false}", "tierpolicy.yaml", ""},
+		"tierPolicy.nodeSelector":   {"tierPolicy: {nodeSelector: {matchLabels: {pool: latency}}}", "tierpolicy.yaml", "  nodeSelector:\n    matchLabels:\n      pool: latency\n"},
+		"priorityClasses.create":    {"priorityClasses: {create: false}", "priorityclasses.yaml", ""},
+		"admission.create":          {"admission: {create: false}", "admission.yaml", ""},
+		"admission.builtInClasses":  {"admission: {builtInClasses: deny}", "admission.yaml", "policyName: temper-built-in-classes\n  validationActions: [Deny]\n"},
 	}
 	for name, c := range cases {
 		files := made(t, c.values)
@@ -169,7 +176,7 @@ func TestEachValue(t *testing.T) {
 		}
 		agent(t, files["agent.yaml"])
 		for file, text := range files {
-			if file != c.file && file != notes && text != standard[file] {
+			if file != c.file && file != notes && text != standard[file] && name != "monitoring.podMonitor" { // which needs another value, too
 				t.Errorf("%s: %s changes %s, too", name, c.values, file)
 			}
 		}
@@ -237,6 +244,8 @@ func TestSchemaRefuses(t *testing.T) {
 		"apiServer: {port: 70000}":                             {"apiServer/port", "65,535"},
 		"apiServer: {port: '443'}":                             {"apiServer/port", "want integer"},
 		"metrics: {address: '9770'}":                           {"metrics/address", "9770"},
+		"monitoring: {podMonitor: true}":                       {"monitoring.podMonitor finds nothing without metrics.address"},
+		"monitoring: {rules: true}":                            {"monitoring", "'rules' not allowed"},
 		"safeMode: 'no'":                                       {"safeMode", "want boolean"},
 		"tierPolicy: {nodeSelector: {pool: latency}}":          {"tierPolicy/nodeSelector", "'pool' not allowed"},
 		"tierPolicy: {nodeSelector: {matchLabels: {pool: 1}}}": {"tierPolicy/nodeSelector/matchLabels/pool", "want string"},
@@ -281,6 +290,50 @@ func TestSchemaIsClosed(t *testing.T) {
 		}
 	}
 	walk("#", schema)
+}
+
+// What is in the chart's files comes whole into the objects that hold them.
+func TestMonitoring(t *testing.T) {
+	text := made(t, "metrics: {address: ':9770'}\nmonitoring: {podMonitor: true, prometheusRule: true, dashboard: true, labels: {release: prometheus}}")["monitoring.yaml"]
+	found := map[string]map[string]any{}
+	for _, document := range strings.Split(text, "\n---\n")[1:] {
+		var object map[string]any
+		if err := yaml.UnmarshalStrict([]byte(document), &object); err != nil {
+			t.Fatalf("%v in\n%s", err, document)
+		}
+		found[object["kind"].(string)] = object
+	}
+	read := func(name string) []byte {
+		data, err := os.ReadFile(filepath.Join(folder, "files", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	var alerts any
+	if err := yaml.Unmarshal(read("alerts.yaml"), &alerts); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(found["PrometheusRule"]["spec"], alerts) {
+		t.Errorf("%v", found["PrometheusRule"]["spec"])
+	}
+	if data := found["ConfigMap"]["data"].(map[string]any)["temper.json"]; data != string(read("dashboard.json")) {
+		t.Errorf("%v", data)
+	}
+	// The operator's own types know each field.
+	for kind, typed := range map[string]any{"PodMonitor": &monitoring.PodMonitor{}, "PrometheusRule": &monitoring.PrometheusRule{}} {
+		text, err := yaml.Marshal(found[kind])
+		if err == nil {
+			err = yaml.UnmarshalStrict(text, typed)
+		}
+		if err != nil || typed.(metav1.Object).GetLabels()["release"] != "prometheus" {
+			t.Errorf("%v in\n%s", err, text)
+		}
+	}
+	ports := agent(t, made(t, "metrics: {address: '[::1]:9770'}")["agent.yaml"]).Spec.Template.Spec.Containers[0].Ports
+	if len(ports) != 1 || ports[0].Name != "metrics" || ports[0].ContainerPort != 9770 {
+		t.Errorf("%v", ports)
+	}
 }
 
 func TestNotes(t *testing.T) {
