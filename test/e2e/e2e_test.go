@@ -93,10 +93,12 @@ func prepare() (err error) {
 	return install()
 }
 
-// install installs the chart, and tells the agents where the API server is: no kube-proxy runs here.
+// install installs the chart, and tells the agents where the API server is: no kube-proxy runs here. On a busy host a
+// node this slow takes up to a minute to start a container again.
 func install() error {
 	api := plane.ControlPlane.GetAPIServer().SecureServing
-	return helm(context.Background(), "install", "../../charts/temper", "--create-namespace", "--set", "apiServer.host="+api.Address+",apiServer.port="+api.Port)
+	return helm(context.Background(), "install", "../../charts/temper", "--create-namespace",
+		"--set", "heartbeatTimeoutSeconds=300,apiServer.host="+api.Address+",apiServer.port="+api.Port)
 }
 
 // helm runs a command of Helm for the release.
