@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"temper.dev/temper/api/v1alpha1"
+	"temper.dev/temper/internal/bugtool"
 )
 
 var (
@@ -193,5 +194,20 @@ func TestAgentEnforces(t *testing.T) {
 	}
 	if len(s.Problems) > 0 || s.Policy != "default" {
 		t.Errorf("%+v", s)
+	}
+}
+
+// A report has what the agent said, which takes a kubelet.
+func TestBugtool(t *testing.T) {
+	bundle, err := bugtool.Collect(t.Context(), plane.Config, []string{nodeName})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(bundle.Faults) > 0 {
+		t.Errorf("%v", bundle.Faults)
+	}
+	logs := slices.DeleteFunc(bundle.Names(), func(name string) bool { return !strings.HasPrefix(name, "logs/"+nodeName+"/temper-agent-") })
+	if len(logs) != 1 || !strings.Contains(string(bundle.Files[logs[0]]), "rung scx") {
+		t.Errorf("%v", bundle.Names())
 	}
 }
