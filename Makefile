@@ -15,7 +15,7 @@ include packaging/install.mk
 include docs/docs.mk
 include pathfence/pathfence.mk
 
-.PHONY: images e2e kubernetes-node temper-agent guest-tests kubernetes test-kubernetes generate kubectl-temper pathfence-top demo jvm-service records chaos soak kernels peers topologies test-chaos help deps lab-deps build temper sched guest test test-unit test-guest test-timed test-lab lint clean
+.PHONY: images chart e2e kubernetes-node temper-agent guest-tests kubernetes test-kubernetes generate kubectl-temper pathfence-top demo jvm-service records chaos soak kernels peers topologies test-chaos help deps lab-deps build temper sched guest test test-unit test-guest test-timed test-lab lint clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,11 +64,14 @@ records: build peers ## measure all that the claims stand on; takes about four h
 
 test: deps build jvm-service test-unit pathfence-test pathfence-java-test test-kubernetes test-guest test-timed test-lab ## the tests that CI runs
 
+# -count=1: of files outside of a module go does not notice that they have changed.
 test-unit: ## the tests that need no guest
 	$(GO) test ./...
+	cd tools/chart && $(GO) test -count=1 .
+	cd tools/alerts && $(GO) test -count=1 .
 
-kubernetes: ## etcd and kube-apiserver from source, in build/kubernetes/: tests run against them; the first time takes 5 minutes
-	scripts/kubernetes.sh build/kubernetes etcd kube-apiserver
+kubernetes: ## etcd, kube-apiserver and helm from source, in build/kubernetes/: tests run against them; the first time takes 7 minutes
+	scripts/kubernetes.sh build/kubernetes etcd kube-apiserver helm
 
 test-kubernetes: kubernetes kubectl-temper temper-agent ## what Temper adds to a cluster, in a real API server
 	TEMPER_KUBERNETES=$(CURDIR)/build/kubernetes $(GO) test -count=1 -tags kubernetes ./test/kubernetes
@@ -78,7 +81,7 @@ kubernetes-node: kubernetes ## what a whole cluster needs beside: scheduler, con
 		containerd containerd-shim-runc-v2 ctr runc ptp loopback host-local
 
 IMAGE := build/images/image
-images: build | build/images ## Temper's container image, as an OCI archive: build/images/temper.tar
+images: build temper-agent | build/images ## Temper's container image, as an OCI archive: build/images/temper.tar
 	cd tools/image && CGO_ENABLED=0 $(GO) build -o $(CURDIR)/$(IMAGE) .
 	$(IMAGE) temper.dev/temper:dev build/images/temper.tar bin/temper-agent bin/scx_temper bin/temper
 
@@ -156,10 +159,14 @@ kernels: build guest-tests ## find out on which of the archive's kernels the sch
 	bin/temper lab survey --kernels 6.12 --suite build/guest.test --json records/kernels.json
 	bin/temper lab survey --suite build/guest.test --json records/kernels.json
 
-generate: ## the source that follows from the API's types: deep copies and CustomResourceDefinitions
-	$(GO) tool -modfile=tools/go.mod controller-gen object crd paths=./api/... output:crd:dir=packaging/kubernetes/crds
+generate: ## what follows from the API's types, deep copies and CustomResourceDefinitions; and the chart's manifests
+	$(GO) tool -modfile=tools/go.mod controller-gen object crd paths=./api/... output:crd:dir=charts/temper/crds
+	cd tools/chart && $(GO) run . manifests ../../charts/temper ../../packaging/kubernetes
 
-GENERATED := api/*/zz_generated.deepcopy.go packaging/kubernetes/crds/*.yaml
+chart: ## the Helm chart's archive, build/charts/temper-VERSION.tgz
+	cd tools/chart && $(GO) run . package ../../charts/temper ../../build/charts
+
+GENERATED := api/*/zz_generated.deepcopy.go charts/temper/crds/*.yaml packaging/kubernetes/*.yaml packaging/kubernetes/crds/*.yaml
 lint: ## formatting, vet, and whether the generated source is up to date
 	@before=$$(cat $(GENERATED) | sha256sum); $(MAKE) --no-print-directory generate || exit 1; \
 	if [ "$$before" != "$$(cat $(GENERATED) | sha256sum)" ]; then echo "'make generate' has changed $(GENERATED): commit that"; exit 1; fi
@@ -168,6 +175,8 @@ lint: ## formatting, vet, and whether the generated source is up to date
 	$(GO) vet ./...
 	$(GO) vet -tags guest,kubernetes,e2e ./test/...
 	cd tools/image && $(GO) vet .
+	cd tools/chart && $(GO) vet .
+	cd tools/alerts && $(GO) vet .
 
 clean: ## remove what was built; the lab's cache stays
 	rm -rf bin build

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Build what of Kubernetes the tests run against, from source: kubernetes.sh FOLDER PROGRAM...
 #
-# tools/kubernetes/go.mod and tools/node/go.mod say of which versions. What is built already is not built again.
+# The go.mod of tools/kubernetes, tools/node and tools/chart say of which versions. What is built already is not built again.
 set -euo pipefail
 
 fail() {
@@ -25,10 +25,10 @@ of_kubernetes() (
 	CGO_ENABLED=0 go build -ldflags "-s -w -X $stamp.gitVersion=$version -X $stamp.gitMajor=$major -X $stamp.gitMinor=$minor" -o "$folder/$1" "$2"
 )
 
-# of_node PROGRAM PACKAGE
-of_node() (
-	cd node
-	CGO_ENABLED=0 go build -ldflags '-s -w' -o "$folder/$1" "$2"
+# of MODULE PROGRAM PACKAGE
+of() (
+	cd "$1"
+	CGO_ENABLED=0 go build -ldflags '-s -w' -o "$folder/$2" "$3"
 )
 
 # With seccomp, which the kubelet asks of every sandbox, and which is C; statically, since the node has no C library.
@@ -43,10 +43,11 @@ for program; do
 	case $program in
 	etcd) of_kubernetes etcd go.etcd.io/etcd/server/v3 ;;
 	kube-apiserver | kube-scheduler | kube-controller-manager | kubelet) of_kubernetes "$program" "k8s.io/kubernetes/cmd/$program" ;;
-	containerd | containerd-shim-runc-v2 | ctr) of_node "$program" "github.com/containerd/containerd/v2/cmd/$program" ;;
-	ptp | loopback) of_node "$program" "github.com/containernetworking/plugins/plugins/main/$program" ;;
-	host-local) of_node "$program" "github.com/containernetworking/plugins/plugins/ipam/$program" ;;
+	containerd | containerd-shim-runc-v2 | ctr) of node "$program" "github.com/containerd/containerd/v2/cmd/$program" ;;
+	ptp | loopback) of node "$program" "github.com/containernetworking/plugins/plugins/main/$program" ;;
+	host-local) of node "$program" "github.com/containernetworking/plugins/plugins/ipam/$program" ;;
 	runc) runc ;;
+	helm) of chart helm helm.sh/helm/v4/cmd/helm ;;
 	*) fail "no program $program is known" ;;
 	esac
 done

@@ -5,8 +5,12 @@ import (
 
 	"temper.dev/temper/internal/docgen"
 	"temper.dev/temper/internal/docgen/docgentest"
+	"temper.dev/temper/internal/nodemetrics"
 )
 
 func TestGeneratedDocsAreUpToDate(t *testing.T) {
-	docgentest.Check(t, "../..", map[string]string{"docs/reference/temper-agent.md": docgen.Commands(newRootCommand())})
+	docgentest.Check(t, "../..", map[string]string{
+		"docs/reference/temper-agent.md":  docgen.Commands(newRootCommand()),
+		"docs/reference/agent-metrics.md": docgen.AgentMetrics(nodemetrics.Metrics()),
+	})
 }

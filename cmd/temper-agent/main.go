@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
@@ -22,6 +23,7 @@ import (
 	"temper.dev/temper/internal/config"
 	"temper.dev/temper/internal/exit"
 	"temper.dev/temper/internal/host"
+	"temper.dev/temper/internal/nodemetrics"
 	"temper.dev/temper/internal/nodepods"
 	"temper.dev/temper/internal/status"
 )
@@ -30,11 +32,13 @@ func main() { cli.Main(newRootCommand()) }
 
 // options are the command's flags.
 type options struct {
-	node, root, config, loader, metrics, kubeconfig string
+	node, root, config, loader, metrics, kubeconfig, daemonSet string
+	heartbeat                                                  heartbeat
+	safeMode                                                   bool
 }
 
 func newRootCommand() *cobra.Command {
-	o := options{}
+	o := options{heartbeat: heartbeat(time.Minute)}
 	cmd := cli.Prepare(&cobra.Command{
 		Use:   "temper-agent",
 		Short: "Keep the tiers of a Kubernetes node's pods in force",
@@ -44,8 +48,9 @@ its way, is in the TemperNode of the node's name. The node's own configuration, 
 cgroups and units that are no pods.
 
 Where the API server is away, what it has said last holds. Signals are those of 'temper agent', whose place it takes:
-SIGTERM ends it and detaches the scheduler; SIGUSR1 leaves the scheduler attached for the next agent.`,
-		Example: `  temper-agent                                          # in a pod, with NODE_NAME from the downward API
+SIGTERM ends it and detaches the scheduler; SIGUSR1 leaves the scheduler attached for the next agent. With --daemonset
+SIGTERM does the one or the other, as that DaemonSet has another agent come or not.`,
+		Example: `  temper-agent --daemonset temper-system/temper-agent   # in a pod, with NODE_NAME from the downward API
   temper-agent --node "$(hostname)" --kubeconfig agent.conf  # on the node itself`,
 		Args: cli.UsageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd, o) },
@@ -57,6 +62,9 @@ SIGTERM ends it and detaches the scheduler; SIGUSR1 leaves the scheduler attache
 	flags.StringVar(&o.config, "config", config.DefaultPath, "the node's own configuration `FILE`, if there is one")
 	flags.StringVar(&o.loader, "loader", "", "`PATH` of scx_temper (default: next to temper-agent, else in PATH)")
 	flags.StringVar(&o.metrics, "metrics", "", "`ADDRESS` to serve metrics for Prometheus at, as /metrics (default: none)")
+	flags.StringVar(&o.daemonSet, "daemonset", "", "`NAMESPACE/NAME` of the DaemonSet whose pod this is (default: none)")
+	flags.Var(&o.heartbeat, "heartbeat-timeout", "`DURATION` for which the scheduler waits for the next agent before it leaves by itself; 0: for ever")
+	flags.BoolVar(&o.safeMode, "safe-mode", false, "leave the node to the kernel's own scheduler")
 	flags.StringVar(&o.root, "host-root", "/", "`DIR` where the node's file system is mounted")
 	return cmd
 }
@@ -78,13 +86,18 @@ func run(cmd *cobra.Command, o options) error {
 	words := slog.New(slog.NewTextHandler(stderr, nil))
 	log.SetLogger(logr.Discard()) // what fails is told as a problem
 	klog.SetSlogLogger(words)
+	ctx, err := life(cmd.Context(), o, cluster, signals, words)
+	if err != nil {
+		return err
+	}
 
-	ctx, root := cmd.Context(), host.Root(o.root)
+	root := host.Root(o.root)
 	own, err := agent.NewFileSource(root, o.config, agent.MayBeMissing, words)
 	if err != nil {
 		return err
 	}
-	source, err := nodepods.New(ctx, root, own, cluster, o.node, words)
+	given := nodepods.Given{Source: own, HeartbeatTimeout: time.Duration(o.heartbeat), SafeMode: o.safeMode}
+	source, err := nodepods.New(ctx, root, given, cluster, o.node, words)
 	if err != nil {
 		return err
 	}
@@ -93,7 +106,7 @@ func run(cmd *cobra.Command, o options) error {
 		return err
 	}
 	if o.metrics != "" {
-		if err := status.Serve(ctx, o.metrics, root); err != nil {
+		if err := nodemetrics.Serve(ctx, o.metrics, root); err != nil {
 			return err
 		}
 	}
@@ -106,15 +119,39 @@ func run(cmd *cobra.Command, o options) error {
 		return err
 	}
 	a.OnState(reporter.Tell)
-	return runBoth(cmd, a, reporter, signals)
+	return runBoth(ctx, a, reporter, signals)
+}
+
+// life is the agent's: until asked ends, unless another agent comes. Then the agent is told to hand over, as SIGUSR1 does.
+func life(asked context.Context, o options, cluster *rest.Config, signals chan<- os.Signal, words *slog.Logger) (context.Context, error) {
+	if o.daemonSet == "" {
+		return asked, nil
+	}
+	successor, err := nodepods.NewSuccessor(cluster, o.daemonSet, o.node)
+	if err != nil {
+		return nil, exit.New(exit.Usage, "name it as in temper-system/temper-agent", "--daemonset: %w", err)
+	}
+	unasked := context.WithoutCancel(asked)
+	ctx, end := context.WithCancel(unasked)
+	go func() {
+		<-asked.Done()
+		comes, why := successor.Comes(unasked)
+		words.Info("the agent was asked to end", "another comes", comes, "why", why)
+		if comes {
+			signals <- syscall.SIGUSR1
+		} else {
+			end()
+		}
+	}()
+	return ctx, nil
 }
 
 // runBoth reports until the agent has ended, and then once more.
-func runBoth(cmd *cobra.Command, a *agent.Agent, reporter *nodepods.Reporter, signals chan os.Signal) error {
-	ctx, stop := context.WithCancel(context.WithoutCancel(cmd.Context()))
+func runBoth(ctx context.Context, a *agent.Agent, reporter *nodepods.Reporter, signals <-chan os.Signal) error {
+	reporting, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var reports sync.WaitGroup
-	reports.Go(func() { reporter.Run(ctx) })
-	err := a.Run(cmd.Context(), signals)
+	reports.Go(func() { reporter.Run(reporting) })
+	err := a.Run(ctx, signals)
 	stop()
 	reports.Wait()
 	return err

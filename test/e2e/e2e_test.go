@@ -4,12 +4,10 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,20 +16,18 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"temper.dev/temper/api/v1alpha1"
+	"temper.dev/temper/internal/bugtool"
 )
 
 var (
@@ -98,65 +94,24 @@ func prepare() (err error) {
 	return install()
 }
 
-const manifests = "../../packaging/kubernetes"
-
+// install installs the chart, and tells the agents where the API server is: no kube-proxy runs here. On a busy host a
+// node this slow takes up to a minute to start a container again.
 func install() error {
-	crds, _ := filepath.Glob(manifests + "/crds/*.yaml")
-	rest, _ := filepath.Glob(manifests + "/*.yaml")
-	for _, file := range slices.Concat(crds, rest) {
-		if err := apply(file); err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
-	}
-	return nil
+	api := plane.ControlPlane.GetAPIServer().SecureServing
+	return helm(context.Background(), "install", "../../charts/temper", "--create-namespace",
+		"--set", "heartbeatTimeoutSeconds=300,apiServer.host="+api.Address+",apiServer.port="+api.Port)
 }
 
-// apply makes what a file holds. A kind that was defined a moment ago takes another to be known.
-func apply(file string) error {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	for decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096); ; {
-		var object unstructured.Unstructured
-		if err := decoder.Decode(&object.Object); err == io.EOF {
-			return nil
-		} else if err != nil {
-			return err
-		}
-		if object.GetKind() == "DaemonSet" {
-			if err := adapt(&object); err != nil {
-				return err
-			}
-		}
-		err := wait.PollUntilContextTimeout(context.Background(), 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-			err := cluster.Create(ctx, &object)
-			return err == nil, ignore(err, meta.IsNoMatchError, apierrors.IsNotFound)
-		})
-		if err != nil {
-			return err
-		}
-	}
+// helm runs a command of Helm for the release.
+func helm(ctx context.Context, command string, args ...string) error {
+	args = append([]string{command, "temper", "--namespace", "temper-system", "--kubeconfig", plane.kubeconfig}, args...)
+	return build(ctx, "", filepath.Join(*programs, "helm"), args...)
 }
 
 func ignore(err error, passing ...func(error) bool) error {
 	if err == nil || slices.ContainsFunc(passing, func(is func(error) bool) bool { return is(err) }) {
 		return nil
 	}
-	return err
-}
-
-// adapt tells the agent where the API server is: no kube-proxy runs here.
-func adapt(object *unstructured.Unstructured) error {
-	var set appsv1.DaemonSet
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &set); err != nil {
-		return err
-	}
-	api := plane.ControlPlane.GetAPIServer().SecureServing
-	agent := &set.Spec.Template.Spec.Containers[0]
-	agent.Env = append(agent.Env, corev1.EnvVar{Name: "KUBERNETES_SERVICE_HOST", Value: api.Address}, corev1.EnvVar{Name: "KUBERNETES_SERVICE_PORT", Value: api.Port})
-	var err error
-	object.Object, err = runtime.DefaultUnstructuredConverter.ToUnstructured(&set)
 	return err
 }
 
@@ -242,10 +197,17 @@ func TestAgentEnforces(t *testing.T) {
 	}
 }
 
-func deleteAgent(t *testing.T) {
-	t.Helper()
-	set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "temper-system", Name: "temper-agent"}}
-	if err := cluster.Delete(t.Context(), set); err != nil {
+// A report has what the agent said, which takes a kubelet.
+func TestBugtool(t *testing.T) {
+	bundle, err := bugtool.Collect(t.Context(), plane.Config, []string{nodeName})
+	if err != nil {
 		t.Fatal(err)
+	}
+	if len(bundle.Faults) > 0 {
+		t.Errorf("%v", bundle.Faults)
+	}
+	logs := slices.DeleteFunc(bundle.Names(), func(name string) bool { return !strings.HasPrefix(name, "logs/"+nodeName+"/temper-agent-") })
+	if len(logs) != 1 || !strings.Contains(string(bundle.Files[logs[0]]), "rung scx") {
+		t.Errorf("%v", bundle.Names())
 	}
 }

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,14 +14,18 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"temper.dev/temper/api/v1alpha1"
+	"temper.dev/temper/internal/agent"
+	"temper.dev/temper/internal/enforce"
 )
 
 const (
-	attached = "cat /host/sys/kernel/sched_ext/state"
-	pins     = "ls /host/sys/fs/bpf"
+	attached    = "cat /host/sys/kernel/sched_ext/state"
+	attachments = "cat /host/sys/kernel/sched_ext/enable_seq" // so far
+	pins        = "ls /host/sys/fs/bpf"
 )
 
 func resources(cpu, memory string) corev1.ResourceList {
@@ -58,26 +63,28 @@ func TestPodsLandInTheirTiers(t *testing.T) {
 func TestSafeMode(t *testing.T) {
 	b := newToolbox(t)
 	b.await(attached, "enabled")
-	label := func(patch string) {
-		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName}}
-		if err := cluster.Patch(t.Context(), n, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"`+v1alpha1.SafeModeLabel+`":`+patch+`}}}`))); err != nil {
-			t.Fatal(err)
-		}
-	}
-	label(`"true"`)
+	labelNode(t, v1alpha1.SafeModeLabel, `"true"`)
 	t.Logf("safe mode took %v", b.await(attached, "disabled"))
 	awaitEnforced(t, metav1.ConditionFalse)
 	if s := status(t); !meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionSafeMode) {
 		t.Errorf("%+v", s.Conditions)
 	}
-	label("null")
+	labelNode(t, v1alpha1.SafeModeLabel, "null")
 	awaitEnforced(t, metav1.ConditionTrue)
 }
 
-// Whatever is killed is back. The scheduler stays attached meanwhile, unless the agent comes back later than its
-// heartbeatTimeout, as it may on a node this slow.
+// labelNode gives a label of the node a value, in JSON; null takes it away.
+func labelNode(t *testing.T, label, value string) {
+	t.Helper()
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName}}
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"`+label+`":`+value+`}}}`))
+	if err := cluster.Patch(t.Context(), n, patch); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Whatever is killed is back, and the scheduler stays attached meanwhile.
 func TestKilled(t *testing.T) {
-	const attachments = "cat /host/sys/kernel/sched_ext/enable_seq"
 	b := newToolbox(t)
 	for _, program := range []string{"scx_temper", "temper-agent", "kubelet", "containerd"} {
 		awaitEnforced(t, metav1.ConditionTrue)
@@ -88,7 +95,7 @@ func TestKilled(t *testing.T) {
 			return err == nil && now != pid, fmt.Sprint(now, err)
 		})
 		b.await(attached, "enabled")
-		if after := b.sh(attachments); after != before && program != "temper-agent" {
+		if after := b.sh(attachments); after != before {
 			t.Errorf("%s: attached %s times, and %s before", program, after, before)
 		}
 	}
@@ -120,12 +127,55 @@ func TestFullOfCriticalWork(t *testing.T) {
 	}
 }
 
-// What is removed from the cluster leaves the node as it was.
+// agent is the word of the node's agent on itself; its PID is 0 once it has ended in order.
+func (b *toolbox) agent() (state agent.State) {
+	b.t.Helper()
+	text, err := b.try("cat /host/run/temper/status.json")
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &state)
+	}
+	if err != nil {
+		b.t.Logf("no word of an agent: %v", err)
+	}
+	return state
+}
+
+// The next agent adopts the scheduler of one that was replaced. A node that the DaemonSet does not select any more is left
+// as it was before.
+func TestUpgradeAndOptingOut(t *testing.T) {
+	const selected = "temper.dev/agent"
+	b := newToolbox(t)
+	awaitEnforced(t, metav1.ConditionTrue)
+	before, pid := b.sh(attachments), b.agent().PID
+	labelNode(t, selected, `"yes"`)
+	if err := helm(t.Context(), "upgrade", "../../charts/temper", "--reuse-values", "--set", `nodeSelector.temper\.dev/agent=yes`); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the next agent enforces", func() (bool, string) {
+		s := b.agent()
+		return s.PID != 0 && s.PID != pid && s.Rung == enforce.SCX, s.Reason
+	})
+	if after := b.sh(attachments); after != before {
+		t.Errorf("attached %s times, and %s before", after, before)
+	}
+	awaitEnforced(t, metav1.ConditionTrue)
+
+	labelNode(t, selected, "null")
+	b.await(attached, "disabled")
+	b.await(pins, "")
+	awaitEnforced(t, metav1.ConditionFalse)
+	labelNode(t, selected, `"yes"`)
+	awaitEnforced(t, metav1.ConditionTrue)
+}
+
+// What is removed from the cluster leaves the node as it was, though the agent's rights go, too.
 func TestRemoval(t *testing.T) {
 	b := newToolbox(t)
 	b.await(attached, "enabled")
 	b.await(pins, "temper")
-	deleteAgent(t)
+	if err := helm(t.Context(), "uninstall"); err != nil {
+		t.Fatal(err)
+	}
 	b.await(attached, "disabled")
 	b.await(pins, "")
 }

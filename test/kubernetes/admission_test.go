@@ -92,6 +92,7 @@ func TestKubernetesOwnClassesWarn(t *testing.T) {
 		warned           bool
 	}{
 		{"kube-system", "system-node-critical", false},
+		{"temper-system", "system-node-critical", false},
 		{"network", "system-cluster-critical", false},
 		{"network", "system-node-critical", true},
 		{"default", "system-cluster-critical", true},

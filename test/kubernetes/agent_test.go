@@ -5,6 +5,9 @@ package kubernetes
 import (
 	"context"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -84,14 +87,15 @@ func asAgent(t *testing.T, node string) []byte {
 
 // start starts an agent. The path that it is given for scx_temper does not exist: on a host whose kernel could, it
 // would attach to that.
-func (n *node) start(kubeconfig []byte) {
+func (n *node) start(kubeconfig []byte, args ...string) {
 	n.t.Helper()
 	file := filepath.Join(n.t.TempDir(), "kubeconfig")
 	if err := os.WriteFile(file, kubeconfig, 0o600); err != nil {
 		n.t.Fatal(err)
 	}
-	n.cmd = exec.Command(root+"/bin/temper-agent", "--node", n.name, "--kubeconfig", file, "--host-root", string(n.root),
-		"--config", filepath.Join(string(n.root), "none"), "--loader", filepath.Join(string(n.root), "none"))
+	args = append([]string{"--node", n.name, "--kubeconfig", file, "--host-root", string(n.root),
+		"--config", filepath.Join(string(n.root), "none"), "--loader", filepath.Join(string(n.root), "none")}, args...)
+	n.cmd = exec.Command(root+"/bin/temper-agent", args...)
 	n.cmd.Stderr = n.said
 	if err := n.cmd.Start(); err != nil {
 		n.t.Fatal(err)
@@ -415,5 +419,40 @@ func TestAnAgentWritesItsOwnNodeAlone(t *testing.T) {
 		if !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) {
 			t.Errorf("%s: %v", what, err)
 		}
+	}
+}
+
+// What the agent serves to Prometheus is of the pods that run.
+func TestMetricsOfPods(t *testing.T) {
+	n := newNode(t, nil)
+	n.end(syscall.SIGTERM)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	listener.Close()
+	n.start(asAgent(t, n.name), "--metrics", address)
+	_, batch := n.run("batch", "", "/kubepods/besteffort")
+	fixture.Write(t, n.root, "/sys/fs/cgroup"+batch+"/cpu.stat", "usage_usec 2500000\n")
+	scrape := func() string {
+		response, err := http.Get("http://" + address + "/metrics")
+		if err != nil {
+			return err.Error()
+		}
+		defer response.Body.Close()
+		text, err := io.ReadAll(response.Body)
+		if err != nil {
+			return err.Error()
+		}
+		return string(text)
+	}
+	const series = `temper_pod_cpu_seconds_total{namespace="kube-system",pod="batch",tier="background"} 2.5`
+	eventually(t, "the pod has its series, beside the node's", func() bool {
+		text := scrape()
+		return strings.Contains(text, series) && strings.Contains(text, `temper_rung{rung="cpu.idle"} 1`)
+	})
+	if text := scrape(); strings.Contains(text, "temper_off{") {
+		t.Error(text)
 	}
 }

@@ -56,7 +56,7 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	for _, name := range []string{"priorityclasses.yaml", "tierpolicy.yaml", "admission.yaml", "agent-rbac.yaml"} {
+	for _, name := range []string{"namespace.yaml", "priorityclasses.yaml", "tierpolicy.yaml", "admission.yaml", "agent-rbac.yaml"} {
 		if err := apply(filepath.Join(manifests, name)); err != nil {
 			fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
 			return 1
@@ -75,24 +75,37 @@ func apiServer() *envtest.Environment {
 	return e
 }
 
-// apply makes what a file holds.
-func apply(file string) error {
+// objects are what a file holds.
+func objects(file string) ([]*unstructured.Unstructured, error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer f.Close()
+	var list []*unstructured.Unstructured
 	for decoder := utilyaml.NewYAMLOrJSONDecoder(f, 4096); ; {
 		var object unstructured.Unstructured
 		if err := decoder.Decode(&object.Object); err == io.EOF {
-			return nil
+			return list, nil
 		} else if err != nil {
-			return err
+			return nil, err
 		}
-		if err := cluster.Create(context.Background(), &object); err != nil {
+		list = append(list, &object)
+	}
+}
+
+// apply makes what a file holds.
+func apply(file string) error {
+	list, err := objects(file)
+	if err != nil {
+		return err
+	}
+	for _, object := range list {
+		if err := cluster.Create(context.Background(), object); err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
 func create(t *testing.T, object client.Object) {

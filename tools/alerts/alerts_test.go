@@ -1,0 +1,196 @@
+// Package alerts tries out the chart's alerts and dashboard.
+package alerts
+
+import (
+	"encoding/json"
+	"log/slog"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/prometheus/prometheus/promql/promqltest"
+)
+
+const (
+	repository = "../.."
+	files      = repository + "/charts/temper/files"
+)
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// rules are the chart's alerts, as Prometheus itself reads and checks them.
+func rules(t *testing.T) map[string]rulefmt.Rule {
+	t.Helper()
+	groups, errs := rulefmt.ParseFile(files+"/alerts.yaml", false, model.UTF8Validation, parser.NewParser(parser.Options{}), slog.New(slog.DiscardHandler))
+	if errs != nil {
+		t.Fatal(errs)
+	}
+	found := map[string]rulefmt.Rule{}
+	for _, group := range groups.Groups {
+		for _, rule := range group.Rules {
+			found[rule.Alert] = rule
+		}
+	}
+	return found
+}
+
+// An alert is raised by what it is for, and by nothing that is as it should be.
+func TestAlerts(t *testing.T) {
+	const well = `
+load 1m
+  temper_enforced{instance="n"} 1x30
+  temper_scheduler_failures{instance="n"} 0x30
+  temper_problems{instance="n"} 0x30
+  temper_heartbeat_age_seconds{instance="n"} 0.1x30
+  temper_tier_longest_wait_seconds{instance="n",tier="critical"} 0+0.01x30
+  temper_tier_longest_wait_seconds{instance="n",tier="background"} 0+0.5x30
+  temper_gap_overrun_seconds_bucket{instance="n",le="0.0005"} 0+1000x30
+  temper_gap_overrun_seconds_bucket{instance="n",le="0.002"} 0+1000x30
+  temper_gap_overrun_seconds_bucket{instance="n",le="+Inf"} 0+1000x30
+`
+	const off = `
+load 1m
+  temper_enforced{instance="n"} 0x30
+  temper_off{instance="n",reason="SafeModeNode"} 1x30
+  temper_problems{instance="n"} 0x30
+`
+	cases := map[string]struct {
+		raising string
+		value   float64
+	}{
+		"TemperNotEnforced":    {`temper_enforced{instance="n"} 0x30`, 0},
+		"TemperSchedulerFails": {`temper_scheduler_failures{instance="n"} 3x30`, 3},
+		"TemperHeartbeatOld":   {"temper_enforced{instance=\"n\"} 1x30\n  temper_heartbeat_age_seconds{instance=\"n\"} 7x30", 7},
+		"TemperProblems":       {`temper_problems{instance="n"} 2x30`, 2},
+		"TemperWaitTooLong":    {`temper_tier_longest_wait_seconds{instance="n",tier="critical"} 1x20 3x9`, 3},
+		"TemperGapOverrun": {"temper_gap_overrun_seconds_bucket{instance=\"n\",le=\"0.002\"} 0x30\n" +
+			"  temper_gap_overrun_seconds_bucket{instance=\"n\",le=\"0.004\"} 0+100x30\n  temper_gap_overrun_seconds_bucket{instance=\"n\",le=\"+Inf\"} 0+100x30", 0.004},
+	}
+	alerts := rules(t)
+	for name, rule := range alerts {
+		c, ok := cases[name]
+		if !ok {
+			t.Errorf("%s is not tried out", name)
+			continue
+		}
+		for what, input := range map[string]string{"well": well, "off": off} {
+			if raised := query(t, input, rule.Expr); len(raised) > 0 {
+				t.Errorf("%s is raised where all is %s: %v", name, what, raised)
+			}
+		}
+		raised := query(t, "load 1m\n  "+c.raising, rule.Expr)
+		if len(raised) != 1 || raised[0].F < c.value*0.99 || raised[0].F > c.value*1.01 {
+			t.Errorf("%s: %v, not %v", name, raised, c.value)
+		}
+	}
+	if len(alerts) != len(cases) {
+		t.Errorf("%d alerts, %d cases", len(alerts), len(cases))
+	}
+	// An old wait raises nothing: the figure never falls.
+	if raised := query(t, "load 1m\n  temper_tier_longest_wait_seconds{instance=\"n\",tier=\"critical\"} 3x30", alerts["TemperWaitTooLong"].Expr); len(raised) > 0 {
+		t.Errorf("a wait of half an hour ago: %v", raised)
+	}
+}
+
+// query evaluates an expression 25 minutes after the first sample.
+func query(t *testing.T, input, expression string) promql.Vector {
+	t.Helper()
+	storage := promqltest.LoadedStorage(t, input)
+	engine := promqltest.NewTestEngine(t, false, 0, promqltest.DefaultMaxSamplesPerQuery)
+	q, err := engine.NewInstantQuery(t.Context(), storage, nil, expression, time.Unix(25*60, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer q.Close()
+	vector, err := q.Exec(t.Context()).Vector()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.Clone(vector)
+}
+
+func TestRunbooks(t *testing.T) {
+	book := read(t, repository+"/docs/runbooks.md")
+	for name, rule := range rules(t) {
+		if !strings.Contains(book, "\n## "+name+"\n") || rule.Annotations["runbook"] != "docs/runbooks.md#"+strings.ToLower(name) {
+			t.Errorf("%s has no runbook", name)
+		}
+	}
+}
+
+var documented = regexp.MustCompile("(?m)^\\| `(temper_[a-z0-9_]+)` \\| (\\w+) ")
+
+// metrics are those that agents serve, by their names in expressions.
+func metrics(t *testing.T) []string {
+	t.Helper()
+	var names []string
+	for _, page := range []string{"metrics.md", "agent-metrics.md"} {
+		for _, m := range documented.FindAllStringSubmatch(read(t, repository+"/docs/reference/"+page), -1) {
+			name := m[1]
+			if m[2] == "histogram" {
+				name += "_bucket"
+			}
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// What alerts and the dashboard ask for is served.
+func TestExpressionsNameMetricsThatThereAre(t *testing.T) {
+	served := metrics(t)
+	for _, expression := range expressions(t) {
+		// What Grafana puts in.
+		expression = strings.NewReplacer("$__rate_interval", "5m", "$node", "n").Replace(expression)
+		parsed, err := parser.NewParser(parser.Options{}).ParseExpr(expression)
+		if err != nil {
+			t.Errorf("%s: %v", expression, err)
+			continue
+		}
+		parser.Inspect(parsed, func(node parser.Node, _ []parser.Node) error {
+			if selector, ok := node.(*parser.VectorSelector); ok && !slices.Contains(served, selector.Name) {
+				t.Errorf("%s: no agent serves %s", expression, selector.Name)
+			}
+			return nil
+		})
+	}
+}
+
+func expressions(t *testing.T) (list []string) {
+	t.Helper()
+	for _, rule := range rules(t) {
+		list = append(list, rule.Expr)
+	}
+	var dashboard struct {
+		Panels []struct {
+			Title, Description string
+			Targets            []struct{ Expr string }
+		}
+	}
+	if err := json.Unmarshal([]byte(read(t, files+"/dashboard.json")), &dashboard); err != nil {
+		t.Fatal(err)
+	}
+	for _, panel := range dashboard.Panels {
+		if panel.Title == "" || panel.Description == "" || len(panel.Targets) == 0 {
+			t.Errorf("panel %q says nothing, or not what", panel.Title)
+		}
+		for _, target := range panel.Targets {
+			list = append(list, target.Expr)
+		}
+	}
+	return list
+}

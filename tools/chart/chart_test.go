@@ -1,0 +1,411 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	monitoring "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
+	"helm.sh/helm/v4/pkg/chart/v2/lint"
+	"helm.sh/helm/v4/pkg/chart/v2/lint/support"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	folder    = "../../charts/temper"
+	manifests = "../../packaging/kubernetes"
+)
+
+func load(t *testing.T) *chart.Chart {
+	t.Helper()
+	c, err := loader.Load(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// valuesOf reads values as 'helm install --values' does.
+func valuesOf(t *testing.T, text string) map[string]any {
+	t.Helper()
+	values, err := loader.LoadValues(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return values
+}
+
+func made(t *testing.T, values string) map[string]string {
+	t.Helper()
+	files, err := render(load(t), valuesOf(t, values), defaultNamespace)
+	if err != nil {
+		t.Fatalf("%s: %v", values, err)
+	}
+	return files
+}
+
+// agent is the DaemonSet that a file of the chart holds. What the API's type does not know is refused.
+func agent(t *testing.T, text string) *appsv1.DaemonSet {
+	t.Helper()
+	var set appsv1.DaemonSet
+	if err := yaml.UnmarshalStrict([]byte(text), &set); err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	return &set
+}
+
+func TestManifestsAreTheChart(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "crds"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := writeManifests(folder, dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, pattern := range []string{"*.yaml", "crds/*.yaml"} {
+		made, _ := filepath.Glob(filepath.Join(dir, pattern))
+		if len(made) == 0 {
+			t.Errorf("the chart makes no %s", pattern)
+		}
+		for _, file := range made {
+			want, _ := os.ReadFile(file)
+			name, _ := filepath.Rel(dir, file)
+			if got, err := os.ReadFile(filepath.Join(manifests, name)); err != nil || !bytes.Equal(got, want) {
+				t.Errorf("packaging/kubernetes/%s is not what the chart makes (%v); run 'make generate'", name, err)
+			}
+		}
+	}
+}
+
+// 'kubectl apply -k' makes what the chart makes, and the namespace, which Helm makes itself.
+func TestKustomizeBase(t *testing.T) {
+	of := func(dir string) (made []string) {
+		t.Helper()
+		objects, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, object := range objects.Resources() {
+			text, err := object.MarshalJSON()
+			if err != nil {
+				t.Fatal(err)
+			}
+			made = append(made, string(text))
+		}
+		slices.Sort(made)
+		return made
+	}
+	with := func(resources map[string]string) string {
+		t.Helper()
+		dir := t.TempDir()
+		list := "resources:\n"
+		for name, text := range resources {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			list += "- " + name + "\n"
+		}
+		if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(list), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	files := made(t, "")
+	delete(files, notes)
+	files["namespace.yaml"] = "apiVersion: v1\nkind: Namespace\nmetadata: {name: " + defaultNamespace + "}\n"
+	if got, want := of(manifests), of(with(files)); !slices.Equal(got, want) {
+		t.Errorf("'kubectl apply -k packaging/kubernetes' makes\n%s\nand the chart\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	crds := map[string]string{}
+	for _, crd := range load(t).CRDObjects() {
+		crds[filepath.Base(crd.Name)] = string(crd.File.Data)
+	}
+	if got, want := of(manifests+"/crds"), of(with(crds)); !slices.Equal(got, want) {
+		t.Error("'kubectl apply -k packaging/kubernetes/crds' does not make the chart's CustomResourceDefinitions")
+	}
+}
+
+// Each value is said to somebody: another one makes another object, or another note.
+func TestEachValue(t *testing.T) {
+	standard := made(t, "")
+	cases := map[string]struct{ values, file, want string }{
+		"image.repository":          {"image: {repository: example.org/temper}", "agent.yaml", "image: example.org/temper:dev\n"},
+		"image.tag":                 {"image: {tag: v2}", "agent.yaml", "image: temper.dev/temper:v2\n"},
+		"image.digest":              {"image: {digest: 'sha256:" + strings.Repeat("0a", 32) + "', tag: v2}", "agent.yaml", "image: temper.dev/temper@sha256:" + strings.Repeat("0a", 32) + "\n"},
+		"image.pullPolicy":          {"image: {pullPolicy: Always}", "agent.yaml", "imagePullPolicy: Always\n"},
+		"imagePullSecrets":          {"imagePullSecrets: [{name: registry}]", "agent.yaml", "imagePullSecrets:\n      - name: registry\n"},
+		"resources.requests":        {"resources: {requests: {cpu: 20m}}", "agent.yaml", "cpu: 20m\n            memory: 50Mi\n"},
+		"resources.limits":          {"resources: {limits: {memory: 1Gi}}", "agent.yaml", "memory: 1Gi\n"},
+		"nodeSelector":              {"nodeSelector: {pool: latency}", "agent.yaml", "kubernetes.io/os: linux\n        pool: latency\n"},
+		"affinity":                  {"affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Exists}]}]}}}", "agent.yaml", "affinity:\n        nodeAffinity:\n"},
+		"tolerations":               {"tolerations: [{key: gpu, operator: Exists}]", "agent.yaml", "tolerations:\n      - key: gpu\n        operator: Exists\n"},
+		"priorityClassName":         {"priorityClassName: node", "agent.yaml", "priorityClassName: node\n"},
+		"maxUnavailable":            {"maxUnavailable: 10%", "agent.yaml", "rollingUpdate: {maxUnavailable: 10%}\n"},
+		"heartbeatTimeoutSeconds":   {"heartbeatTimeoutSeconds: 3600", "agent.yaml", "- --heartbeat-timeout=3600s\n"},
+		"apiServer.host":            {"apiServer: {host: 10.99.0.1}", "agent.yaml", "{name: KUBERNETES_SERVICE_HOST, value: \"10.99.0.1\"}\n"},
+		"apiServer.port":            {"apiServer: {host: 10.99.0.1, port: 6443}", "agent.yaml", "{name: KUBERNETES_SERVICE_PORT, value: \"6443\"}\n"},
+		"metrics.address":           {"metrics: {address: ':9770'}", "agent.yaml", "- --metrics=:9770\n"},
+		"monitoring.podMonitor":     {"metrics: {address: ':9770'}\nmonitoring: {podMonitor: true}", "monitoring.yaml", "kind: PodMonitor\n"},
+		"monitoring.prometheusRule": {"monitoring: {prometheusRule: true}", "monitoring.yaml", "kind: PrometheusRule\n"},
+		"monitoring.labels":         {"monitoring: {prometheusRule: true, labels: {release: prometheus}}", "monitoring.yaml", "release: prometheus\n"},
+		"monitoring.dashboard":      {"monitoring: {dashboard: true}", "monitoring.yaml", "kind: ConfigMap\n"},
+		"safeMode":                  {"safeMode: true", "agent.yaml", "- --safe-mode\n"},
+		"tierPolicy.create":         {"tierPolicy: {create: false}", "tierpolicy.yaml", ""},
+		"tierPolicy.nodeSelector":   {"tierPolicy: {nodeSelector: {matchLabels: {pool: latency}}}", "tierpolicy.yaml", "  nodeSelector:\n    matchLabels:\n      pool: latency\n"},
+		"priorityClasses.create":    {"priorityClasses: {create: false}", "priorityclasses.yaml", ""},
+		"admission.create":          {"admission: {create: false}", "admission.yaml", ""},
+		"admission.builtInClasses":  {"admission: {builtInClasses: deny}", "admission.yaml", "policyName: temper-built-in-classes\n  validationActions: [Deny]\n"},
+	}
+	for name, c := range cases {
+		files := made(t, c.values)
+		if files[c.file] == standard[c.file] || !strings.Contains(files[c.file], c.want) || c.want == "" && files[c.file] != "" {
+			t.Errorf("%s: %s makes of %s\n%s", name, c.values, c.file, files[c.file])
+		}
+		agent(t, files["agent.yaml"])
+		for file, text := range files {
+			if file != c.file && file != notes && text != standard[file] && name != "monitoring.podMonitor" { // which needs another value, too
+				t.Errorf("%s: %s changes %s, too", name, c.values, file)
+			}
+		}
+	}
+	if got, want := slices.Sorted(maps.Keys(cases)), leaves("", load(t).Values); !slices.Equal(got, want) {
+		t.Errorf("values that are tried out:\n%v\nvalues of the chart:\n%v", got, want)
+	}
+}
+
+// leaves names values: what the chart itself takes one by one.
+func leaves(prefix string, values map[string]any) (names []string) {
+	for name, value := range values {
+		name = strings.TrimPrefix(prefix+"."+name, ".")
+		inner, ok := value.(map[string]any)
+		switch {
+		case ok && len(inner) > 0 && name != "nodeSelector" && prefix != "resources":
+			names = append(names, leaves(name, inner)...)
+		default:
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func TestNamespace(t *testing.T) {
+	files, err := render(load(t), nil, "elsewhere")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range files {
+		if strings.Contains(text, defaultNamespace) {
+			t.Errorf("%s is of %s, whatever the release's namespace is", name, defaultNamespace)
+		}
+	}
+	if set := agent(t, files["agent.yaml"]); set.Namespace != "elsewhere" || !slices.Contains(set.Spec.Template.Spec.Containers[0].Args, "--daemonset=elsewhere/temper-agent") {
+		t.Errorf("%+v", set)
+	}
+	if !strings.Contains(files["agent-rbac.yaml"], "'system:serviceaccount:elsewhere:temper-agent'") {
+		t.Error("the agents of another namespace may write any TemperNode")
+	}
+}
+
+// What is wrong is refused before anything is made, with the value's name and what would be right.
+func TestSchemaRefuses(t *testing.T) {
+	for values, want := range map[string][]string{
+		"heartbeatTimeoutSeconds: 1":                           {"heartbeatTimeoutSeconds", "minimum: got 1, want 2"},
+		"heartbeatTimeoutSeconds: 3601":                        {"heartbeatTimeoutSeconds", "maximum: got 3,601, want 3,600"},
+		"heartbeatTimeoutSeconds: 2.5":                         {"heartbeatTimeoutSeconds", "want integer"},
+		"heartbeatTimeoutSeconds: 60s":                         {"heartbeatTimeoutSeconds", "got string, want integer"},
+		"heartbeatTimeout: 60s":                                {"'heartbeatTimeout' not allowed"},
+		"image: {tag: 'a b'}":                                  {"image/tag", "a b"},
+		"image: {digest: 'sha256:1'}":                          {"image/digest"},
+		"image: {repository: ''}":                              {"image/repository", "minLength"},
+		"image: {pullPolicy: Sometimes}":                       {"image/pullPolicy", "'Always', 'IfNotPresent', 'Never'"},
+		"imagePullSecrets: [registry]":                         {"imagePullSecrets/0", "want object"},
+		"resources: {limits: {memory: lots}}":                  {"resources/limits/memory", "lots"},
+		"resources: {limit: {memory: 1Gi}}":                    {"resources", "'limit' not allowed"},
+		"nodeSelector: {gpu: true}":                            {"nodeSelector/gpu", "got boolean, want string"},
+		"tolerations: [all]":                                   {"tolerations/0", "want object"},
+		"priorityClassName: 7":                                 {"priorityClassName", "want string"},
+		"maxUnavailable: 0":                                    {"maxUnavailable", "minimum"},
+		"maxUnavailable: 0%":                                   {"maxUnavailable", "0%"},
+		"apiServer: {host: 'https://10.0.0.1'}":                {"apiServer/host", "https://10.0.0.1"},
+		"apiServer: {port: 70000}":                             {"apiServer/port", "65,535"},
+		"apiServer: {port: '443'}":                             {"apiServer/port", "want integer"},
+		"metrics: {address: '9770'}":                           {"metrics/address", "9770"},
+		"monitoring: {podMonitor: true}":                       {"monitoring.podMonitor finds nothing without metrics.address"},
+		"monitoring: {rules: true}":                            {"monitoring", "'rules' not allowed"},
+		"safeMode: 'no'":                                       {"safeMode", "want boolean"},
+		"tierPolicy: {nodeSelector: {pool: latency}}":          {"tierPolicy/nodeSelector", "'pool' not allowed"},
+		"tierPolicy: {nodeSelector: {matchLabels: {pool: 1}}}": {"tierPolicy/nodeSelector/matchLabels/pool", "want string"},
+		"priorityClasses: {create: 1}":                         {"priorityClasses/create", "want boolean"},
+		"admission: {builtInClasses: audit}":                   {"admission/builtInClasses", "'warn', 'deny'"},
+	} {
+		_, err := render(load(t), valuesOf(t, values), defaultNamespace)
+		if err == nil {
+			t.Errorf("%s is taken", values)
+			continue
+		}
+		for _, text := range want {
+			if !strings.Contains(err.Error(), text) {
+				t.Errorf("%s: %q does not say %q", values, err, text)
+			}
+		}
+	}
+	for _, values := range []string{"heartbeatTimeoutSeconds: 0", "heartbeatTimeoutSeconds: 2", "maxUnavailable: 3", "metrics: {address: '127.0.0.1:9770'}", "metrics: {address: '[::1]:9770'}", "apiServer: {host: 'fd00::1'}"} {
+		if _, err := render(load(t), valuesOf(t, values), defaultNamespace); err != nil {
+			t.Errorf("%s: %v", values, err)
+		}
+	}
+}
+
+// The schema knows each object's members, at all depths, so that no misspelt value passes for nothing.
+func TestSchemaIsClosed(t *testing.T) {
+	var schema map[string]any
+	if err := json.Unmarshal(load(t).Schema, &schema); err != nil {
+		t.Fatal(err)
+	}
+	var walk func(path string, node any)
+	walk = func(path string, node any) {
+		object, ok := node.(map[string]any)
+		if !ok {
+			return
+		}
+		if _, has := object["properties"]; has && object["additionalProperties"] != false && path != "" {
+			t.Errorf("%s takes what it does not know", path)
+		}
+		for name, inner := range object {
+			walk(path+"/"+name, inner)
+		}
+	}
+	walk("#", schema)
+}
+
+// What is in the chart's files comes whole into the objects that hold them.
+func TestMonitoring(t *testing.T) {
+	text := made(t, "metrics: {address: ':9770'}\nmonitoring: {podMonitor: true, prometheusRule: true, dashboard: true, labels: {release: prometheus}}")["monitoring.yaml"]
+	found := map[string]map[string]any{}
+	for _, document := range strings.Split(text, "\n---\n")[1:] {
+		var object map[string]any
+		if err := yaml.UnmarshalStrict([]byte(document), &object); err != nil {
+			t.Fatalf("%v in\n%s", err, document)
+		}
+		found[object["kind"].(string)] = object
+	}
+	read := func(name string) []byte {
+		data, err := os.ReadFile(filepath.Join(folder, "files", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	var alerts any
+	if err := yaml.Unmarshal(read("alerts.yaml"), &alerts); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(found["PrometheusRule"]["spec"], alerts) {
+		t.Errorf("%v", found["PrometheusRule"]["spec"])
+	}
+	if data := found["ConfigMap"]["data"].(map[string]any)["temper.json"]; data != string(read("dashboard.json")) {
+		t.Errorf("%v", data)
+	}
+	// The operator's own types know each field.
+	for kind, typed := range map[string]any{"PodMonitor": &monitoring.PodMonitor{}, "PrometheusRule": &monitoring.PrometheusRule{}} {
+		text, err := yaml.Marshal(found[kind])
+		if err == nil {
+			err = yaml.UnmarshalStrict(text, typed)
+		}
+		if err != nil || typed.(metav1.Object).GetLabels()["release"] != "prometheus" {
+			t.Errorf("%v in\n%s", err, text)
+		}
+	}
+	ports := agent(t, made(t, "metrics: {address: '[::1]:9770'}")["agent.yaml"]).Spec.Template.Spec.Containers[0].Ports
+	if len(ports) != 1 || ports[0].Name != "metrics" || ports[0].ContainerPort != 9770 {
+		t.Errorf("%v", ports)
+	}
+}
+
+func TestNotes(t *testing.T) {
+	for values, want := range map[string]string{
+		"":                            "temper.dev/highest-tier=critical",
+		"safeMode: true":              "All nodes are left to the kernel's own scheduler",
+		"tierPolicy: {create: false}": "none was made",
+		"tierPolicy: {nodeSelector: {matchLabels: {pool: latency}}}": "does not select are left",
+		"metrics: {address: ':9770'}":                                "without TLS",
+	} {
+		if text := made(t, values)[notes]; !strings.Contains(text, want) {
+			t.Errorf("%q: no %q in\n%s", values, want, text)
+		}
+	}
+	if text := made(t, "admission: {create: false}")[notes]; strings.Contains(text, "highest-tier") {
+		t.Errorf("a namespace's label is asked for that nothing looks at at admission:\n%s", text)
+	}
+}
+
+// Helm's own opinion.
+func TestLint(t *testing.T) {
+	for _, m := range lint.RunAll(folder, nil, defaultNamespace).Messages {
+		if m.Severity >= support.WarningSev {
+			t.Error(m)
+		}
+	}
+}
+
+// Equal charts have equal archives, whenever they were checked out; and an archive is the chart.
+func TestPackage(t *testing.T) {
+	copied := filepath.Join(t.TempDir(), "temper")
+	if err := os.CopyFS(copied, os.DirFS(folder)); err != nil {
+		t.Fatal(err)
+	}
+	earlier := time.Unix(1e9, 0)
+	err := filepath.WalkDir(copied, func(path string, _ os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Chtimes(path, earlier, earlier)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var archives [][]byte
+	for _, from := range []string{folder, copied} {
+		to := t.TempDir()
+		if err := pack(from, to); err != nil {
+			t.Fatal(err)
+		}
+		files, _ := filepath.Glob(to + "/*")
+		if want := "temper-" + load(t).Metadata.Version + ".tgz"; len(files) != 1 || filepath.Base(files[0]) != want {
+			t.Fatalf("%v, not %s", files, want)
+		}
+		data, err := os.ReadFile(files[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		archives = append(archives, data)
+	}
+	if !bytes.Equal(archives[0], archives[1]) {
+		t.Error("the archive depends on when the files were written")
+	}
+	packed, err := loader.LoadArchive(bytes.NewReader(archives[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := render(packed, nil, defaultNamespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := made(t, ""); !maps.Equal(files, want) || len(packed.CRDObjects()) != len(load(t).CRDObjects()) {
+		t.Error("the archive makes something else than the chart")
+	}
+}
