@@ -1,5 +1,5 @@
 # The path plane: PathFence. Included from the top-level Makefile.
-.PHONY: pathfence-deps pathfence-build pathfence-test pathfence-java-build pathfence-java-test pathfence-sanitize pathfence-vectors pathfence-simulation
+.PHONY: pathfence-deps pathfence-build pathfence-test pathfence-java-build pathfence-java-test pathfence-sanitize pathfence-vectors pathfence-simulation pathfence-bench-build pathfence-bench
 
 PATHFENCE_CPP := cd pathfence/cpp && cmake
 # Maven runs for a minute at most: time that a better compiler takes does not come back.
@@ -12,8 +12,9 @@ pathfence-build: ## the path plane's C++ library and its tests, in build/pathfen
 	$(PATHFENCE_CPP) --preset release >/dev/null
 	$(PATHFENCE_CPP) --build --preset release
 
-pathfence-test: pathfence-build ## the C++ tests: vectors, leaks, wire, Thrift servers and clients
+pathfence-test: pathfence-build pathfence-bench-build ## the C++ tests: vectors, leaks, wire, Thrift servers and clients; a short run of the benchmark
 	cd pathfence/cpp && ctest --preset release
+	$(GO) test -tags pathfence -count=1 ./pathfence/bench -args -program $(BENCH)/pathfence-bench-node
 
 pathfence-java-build: ## the path plane's Java artifacts, into ~/.m2
 	$(PATHFENCE_MVN) --quiet install -DskipTests
@@ -34,3 +35,13 @@ pathfence-vectors: ## write the test vectors from the reference model
 
 pathfence-simulation: ## the simulation's table: all arms, scales, disturbances and traces
 	@$(GO) test ./pathfence/spec/model/sim -run '^TestTable$$' -count=1 -timeout 0 -v -args -all
+
+BENCH := $(CURDIR)/build/pathfence/bench
+pathfence-bench-build: ## the benchmark's programs, in build/pathfence/bench/
+	cmake -S pathfence/bench/cpp -B $(BENCH) >/dev/null
+	cmake --build $(BENCH)
+	$(GO) build -o $(BENCH)/bench ./pathfence/bench
+
+# QUICK=1: a look. JSON=FILE: the record. Further flags in BENCH_FLAGS.
+pathfence-bench: pathfence-bench-build ## what the fence does to two paths that share a service, beside what else one can do; pathfence/bench/README.md
+	$(BENCH)/bench --program $(BENCH)/pathfence-bench-node $(if $(QUICK),--quick) $(if $(JSON),--json $(JSON)) $(BENCH_FLAGS)

@@ -1,0 +1,142 @@
+// Command bench measures services that paths share, with and without a fence: README.md.
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"temper.dev/temper/internal/bench"
+	"temper.dev/temper/internal/cli"
+	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/pathfence/bench/record"
+	"temper.dev/temper/pathfence/bench/trial"
+)
+
+func main() { cli.Main(newCommand()) }
+
+type flags struct {
+	program, file      string
+	arms, disturbances []string
+	repetitions        int
+	retries            int
+	seed               uint64
+	quick, check       bool
+	regardless         bool
+}
+
+func newCommand() *cobra.Command {
+	var f flags
+	root := cli.Prepare(&cobra.Command{
+		Use:   "bench --program FILE",
+		Short: "Measure services that several paths share, while a downstream of one of them is slow",
+		Args:  cli.UsageArgs(cobra.NoArgs),
+		RunE:  func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	})
+	root.Flags().StringVar(&f.program, "program", "", "pathfence-bench-node, as 'make pathfence-bench-build' builds it")
+	root.Flags().StringSliceVar(&f.arms, "arms", nil, "arms (default: those of the table; 'all': the fence without each of its parts, too)")
+	root.Flags().StringSliceVar(&f.disturbances, "disturbances", nil, "disturbances (default: those of the table; 'all': traces, too)")
+	root.Flags().IntVar(&f.repetitions, "repetitions", 5, "how often all is done")
+	root.Flags().IntVar(&f.retries, "retries", 0, "how often a run that does not count is done again")
+	root.Flags().Uint64Var(&f.seed, "seed", 1, "of the arrivals and of the order of the runs")
+	root.Flags().BoolVar(&f.quick, "quick", false, "a look: short runs, three arms, three disturbances, once")
+	root.Flags().StringVar(&f.file, "json", "", "file for the record; written after each run")
+	root.PersistentFlags().BoolVar(&f.check, "check", false, "fail if a bar is missed or was not measured")
+	root.PersistentFlags().BoolVar(&f.regardless, "regardless", false, "let the table and the bars count what is not valid, too: a look on a busy machine, no result")
+	root.AddCommand(&cobra.Command{
+		Use:   "report FILE",
+		Short: "Print the table and the bars of a record",
+		Args:  cli.UsageArgs(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := read(args[0])
+			if err != nil {
+				return exit.New(exit.Failed, "", "%s: %w", args[0], err)
+			}
+			return f.report(cmd.OutOrStdout(), r)
+		},
+	})
+	return root
+}
+
+func (f *flags) run(cmd *cobra.Command) error {
+	study, err := f.study()
+	if err != nil {
+		return exit.New(exit.Usage, "see --help", "%w", err)
+	}
+	r := record.Record{Schema: record.Schema, Seed: f.seed, Plan: study.Plan()}
+	if r.Machine, err = machine(f.program); err != nil {
+		return exit.New(exit.Usage, "name it with --program", "%w", err)
+	}
+	err = study.Do(cmd.Context(), cmd.ErrOrStderr(), func(rows []record.Row) error {
+		r.Rows = append(r.Rows, rows...)
+		if f.file == "" {
+			return nil
+		}
+		return bench.WriteJSON(f.file, r)
+	})
+	if err != nil && cmd.Context().Err() == nil {
+		return exit.New(exit.Failed, "", "%w", err)
+	}
+	if err := f.report(cmd.OutOrStdout(), r); err != nil {
+		return err
+	}
+	if cmd.Context().Err() != nil {
+		return cli.Interrupted()
+	}
+	return nil
+}
+
+func (f *flags) study() (s trial.Study, err error) {
+	s = trial.Study{Program: f.program, Scale: trial.Standard, Timeline: trial.Full, Repetitions: f.repetitions, Retries: f.retries, Seed: f.seed}
+	arms, disturbances := trial.TableArms, trial.TableDisturbances
+	if f.quick {
+		s.Timeline, s.Repetitions = trial.Quick, 1
+		arms, disturbances = trial.QuickArms, trial.QuickDisturbances
+	}
+	if len(f.arms) > 0 {
+		arms = f.arms
+	}
+	if len(f.disturbances) > 0 {
+		disturbances = f.disturbances
+	}
+	if s.Arms, err = trial.ArmsNamed(arms); err != nil {
+		return s, err
+	}
+	s.Disturbances, err = trial.DisturbancesNamed(disturbances)
+	return s, err
+}
+
+func read(file string) (r record.Record, err error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return r, err
+	}
+	if err := json.Unmarshal(text, &r); err != nil {
+		return r, err
+	}
+	if r.Schema != record.Schema {
+		return r, fmt.Errorf("its schema is %q, not %q", r.Schema, record.Schema)
+	}
+	return r, nil
+}
+
+// report writes the table and the bars; checked, a bar that does not hold is a failure.
+func (f *flags) report(w io.Writer, r record.Record) error {
+	if f.regardless {
+		fmt.Fprintln(w, "What is not valid is counted, too: these are no results.")
+		r = r.Regardless()
+	}
+	bars := r.Bars()
+	r.WriteTable(w)
+	fmt.Fprintln(w)
+	record.WriteBars(w, bars)
+	for _, b := range bars {
+		if f.check && !b.Holds() {
+			return exit.New(exit.Failed, "", "not all bars hold")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,72 @@
+package trial
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"temper.dev/temper/pathfence/bench/record"
+	"temper.dev/temper/pathfence/spec/model"
+)
+
+// Arm is a way to decide who gets a worker.
+type Arm struct {
+	Name string
+	// flags of the service that is started, beside its workers and downstreams.
+	flags func(Scale) []string
+}
+
+// Arms are all that can be measured.
+var Arms = []Arm{
+	{record.Shared, func(Scale) []string { return nil }},
+	{"shared with expiry", func(s Scale) []string { return []string{"--expire-ms", fmt.Sprint(s.Target.Milliseconds())} }},
+	{"shared with shedding", shedding},
+	{"unbounded", func(s Scale) []string { return []string{"--workers", fmt.Sprint(unbounded)} }},
+	{"static bulkhead", func(Scale) []string { return []string{"--bulkhead"} }},
+	{"static with shedding", func(s Scale) []string { return append(shedding(s), "--bulkhead") }},
+	{record.Fence, fence(model.Parts{})},
+	{"fence without lending", fence(model.Parts{NoLend: true})},
+	{"fence without protection", fence(model.Parts{NoProtect: true})},
+	{"fence without shedding", fence(model.Parts{NoShed: true})},
+	{"fence without newest-first", fence(model.Parts{NoNewest: true})},
+	{"fence without learning", fence(model.Parts{NoLearn: true})},
+	{"fence without excitation", fence(model.Parts{NoExcite: true})},
+	{"fence without panic", fence(model.Parts{NoPanic: true})},
+}
+
+// What figures are held against: the innocent path with the shared pool to itself, and no service at all.
+var (
+	alone    = Arm{record.Alone, func(Scale) []string { return nil }}
+	capacity = Arm{record.Capacity, nil}
+)
+
+// unbounded is more workers than clients ever wait for at a time.
+const unbounded = 1024
+
+// shedding lets as many wait as there are workers.
+func shedding(s Scale) []string {
+	return []string{"--queue", "1", "--target-ms", fmt.Sprint(s.Target.Milliseconds())}
+}
+
+// fence has a class for each path.
+func fence(without model.Parts) func(Scale) []string {
+	return func(s Scale) []string {
+		config := model.Config{Workers: int64(s.Workers), Target: s.Target.Nanoseconds(), Without: without}
+		for _, path := range []string{record.Innocent, record.Slowed} {
+			config.Classes = append(config.Classes, model.ClassConfig{Name: path, Keys: []string{path}})
+		}
+		text, err := json.Marshal(config)
+		if err != nil {
+			panic(err) // a struct of numbers and strings
+		}
+		return []string{"--fence", string(text)}
+	}
+}
+
+// service is the command line that starts the arm's service.
+func (a Arm) service(s Scale, downstreams map[string]int) []string {
+	line := []string{"service", "--workers", fmt.Sprint(s.Workers)}
+	for path, port := range downstreams {
+		line = append(line, "--downstream", fmt.Sprintf("%s=%d", path, port))
+	}
+	return append(line, a.flags(s)...)
+}
