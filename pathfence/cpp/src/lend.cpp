@@ -72,7 +72,8 @@ bool Core::may_borrow(const Class& c, std::int64_t free) const {
     if (alone) return true;
     if (!config_.without.protect) keep = std::max(keep, (c.others.value + 500) / 1000);
     // What c gives back while the others' requests would wait for as long as they take anyhow.
-    const std::int64_t back = turn > 0 ? c.turn_now * level / (1000 * turn) : 0;
+    // Whoever has stalled gave back nothing then, and may do so again at any moment.
+    const std::int64_t back = turn > 0 && !c.alarmed ? c.turn_now * level / (1000 * turn) : 0;
     return free > std::max<std::int64_t>(1, keep - held - back);
 }
 
