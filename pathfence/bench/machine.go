@@ -20,6 +20,9 @@ func machine(programs ...string) (m record.Machine, err error) {
 	}
 	m = record.Machine{Kernel: unix.ByteSliceToString(name.Release[:]), CPUs: runtime.NumCPU(), Hashes: map[string]string{}}
 	for _, p := range programs {
+		if p == "" {
+			continue
+		}
 		content, err := os.ReadFile(p)
 		if err != nil {
 			return m, err

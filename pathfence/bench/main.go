@@ -19,30 +19,33 @@ import (
 func main() { cli.Main(newCommand()) }
 
 type flags struct {
-	program, file      string
+	node, jar, file    string
 	arms, disturbances []string
 	repetitions        int
 	retries            int
 	seed               uint64
 	quick, check       bool
+	instructions       bool
 	regardless         bool
 }
 
 func newCommand() *cobra.Command {
 	var f flags
 	root := cli.Prepare(&cobra.Command{
-		Use:   "bench --program FILE",
+		Use:   "bench --node FILE [--java FILE]",
 		Short: "Measure services that several paths share, while a downstream of one of them is slow",
 		Args:  cli.UsageArgs(cobra.NoArgs),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	})
-	root.Flags().StringVar(&f.program, "program", "", "pathfence-bench-node, as 'make pathfence-bench-build' builds it")
-	root.Flags().StringSliceVar(&f.arms, "arms", nil, "arms (default: those of the table; 'all': the fence without each of its parts, too)")
-	root.Flags().StringSliceVar(&f.disturbances, "disturbances", nil, "disturbances (default: those of the table; 'all': traces, too)")
+	root.Flags().StringVar(&f.node, "node", "", "pathfence-bench-node, as 'make pathfence-bench-build' builds it")
+	root.Flags().StringVar(&f.jar, "java", "", "measure the Java service: its jar, as 'make pathfence-bench-java-build' builds it")
+	root.Flags().StringArrayVar(&f.arms, "arm", nil, "an arm; can be given again (default: those of the table; 'all': the fence without each of its parts, too)")
+	root.Flags().StringArrayVar(&f.disturbances, "disturbance", nil, "a disturbance; can be given again (default: those of the table; 'all': traces, too)")
 	root.Flags().IntVar(&f.repetitions, "repetitions", 5, "how often all is done")
 	root.Flags().IntVar(&f.retries, "retries", 0, "how often a run that does not count is done again")
 	root.Flags().Uint64Var(&f.seed, "seed", 1, "of the arrivals and of the order of the runs")
 	root.Flags().BoolVar(&f.quick, "quick", false, "a look: short runs, three arms, three disturbances, once")
+	root.Flags().BoolVar(&f.instructions, "instructions", false, "count what a request costs the service, too; needs valgrind, and takes half a minute")
 	root.Flags().StringVar(&f.file, "json", "", "file for the record; written after each run")
 	root.PersistentFlags().BoolVar(&f.check, "check", false, "fail if a bar is missed or was not measured")
 	root.PersistentFlags().BoolVar(&f.regardless, "regardless", false, "let the table and the bars count what is not valid, too: a look on a busy machine, no result")
@@ -67,8 +70,13 @@ func (f *flags) run(cmd *cobra.Command) error {
 		return exit.New(exit.Usage, "see --help", "%w", err)
 	}
 	r := record.Record{Schema: record.Schema, Seed: f.seed, Plan: study.Plan()}
-	if r.Machine, err = machine(f.program); err != nil {
-		return exit.New(exit.Usage, "name it with --program", "%w", err)
+	if r.Machine, err = machine(f.node, f.jar); err != nil {
+		return exit.New(exit.Usage, "build it with 'make pathfence-bench-build'", "%w", err)
+	}
+	if f.instructions {
+		if r.Instructions, err = study.Instructions(cmd.Context(), cmd.ErrOrStderr()); err != nil {
+			return exit.New(exit.Failed, "", "%w", err)
+		}
 	}
 	err = study.Do(cmd.Context(), cmd.ErrOrStderr(), func(rows []record.Row) error {
 		r.Rows = append(r.Rows, rows...)
@@ -89,21 +97,31 @@ func (f *flags) run(cmd *cobra.Command) error {
 	return nil
 }
 
+// java keeps the compiler's work short: what it takes later is no longer the service's.
+var java = []string{"java", "-Xms256m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-jar"}
+
 func (f *flags) study() (s trial.Study, err error) {
-	s = trial.Study{Program: f.program, Scale: trial.Standard, Timeline: trial.Full, Repetitions: f.repetitions, Retries: f.retries, Seed: f.seed}
-	arms, disturbances := trial.TableArms, trial.TableDisturbances
+	s = trial.Study{
+		Programs: trial.Programs{Node: f.node, Service: []string{f.node, "service"}}, Language: "cpp",
+		Scale: trial.Standard, Timeline: trial.Full, Repetitions: f.repetitions, Retries: f.retries, Seed: f.seed,
+	}
+	if f.jar != "" {
+		s.Language, s.Service = "java", append(java, f.jar)
+	}
+	language := trial.Languages[s.Language]
+	s.Arms = language.Table
+	disturbances := trial.TableDisturbances
 	if f.quick {
 		s.Timeline, s.Repetitions = trial.Quick, 1
-		arms, disturbances = trial.QuickArms, trial.QuickDisturbances
+		s.Arms, disturbances = language.Quick(), trial.QuickDisturbances
 	}
 	if len(f.arms) > 0 {
-		arms = f.arms
+		if s.Arms, err = language.Named(f.arms); err != nil {
+			return s, err
+		}
 	}
 	if len(f.disturbances) > 0 {
 		disturbances = f.disturbances
-	}
-	if s.Arms, err = trial.ArmsNamed(arms); err != nil {
-		return s, err
 	}
 	s.Disturbances, err = trial.DisturbancesNamed(disturbances)
 	return s, err

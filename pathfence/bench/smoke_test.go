@@ -14,9 +14,12 @@ import (
 	"temper.dev/temper/pathfence/bench/trial"
 )
 
-var program = flag.String("program", "", "pathfence-bench-node")
+var (
+	node = flag.String("node", "", "pathfence-bench-node")
+	jar  = flag.String("java", "", "the Java service")
+)
 
-// Two arms under each disturbance that does something else, in real processes: every request has a fate, rows are whole,
+// In either language: two arms under each disturbance that does something else, in real processes: every request has a fate, rows are whole,
 // and the record says the same as the run. No time is asserted.
 func TestSmoke(t *testing.T) {
 	names := []string{record.Slow, record.Freeze, "one downstream", record.Saturation}
@@ -35,9 +38,13 @@ func TestSmoke(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	run := []string{"--program", *program, "--quick", "--regardless", "--json", file, "--arms", "static with shedding,fence"}
+	other := "static with shedding"
+	if *jar != "" {
+		other = "concurrency-limits, Vegas"
+	}
+	run := []string{"--node", *node, "--java", *jar, "--quick", "--regardless", "--json", file, "--arm", other, "--arm", record.Fence}
 	for _, name := range names {
-		run = append(run, "--disturbances", name)
+		run = append(run, "--disturbance", name)
 	}
 	execute(&shown, run...)
 	execute(&again, "report", "--regardless", file)
@@ -53,14 +60,14 @@ func TestSmoke(t *testing.T) {
 		for _, path := range []string{record.Innocent, record.Slowed} {
 			check(t, r, record.Fence, name, path)
 			if name != record.Saturation {
-				check(t, r, "static with shedding", name, path)
+				check(t, r, other, name, path)
 			}
 		}
 	}
 	check(t, r, record.Capacity, record.Slow, record.Slowed)
 	check(t, r, record.Capacity, record.Freeze, record.Slowed)
 	check(t, r, record.Alone, record.None, record.Innocent)
-	if len(r.Machine.Hashes[filepath.Base(*program)]) != 64 || r.Machine.CPUs == 0 {
+	if len(r.Machine.Hashes[filepath.Base(*node)]) != 64 || r.Machine.CPUs == 0 {
 		t.Errorf("the machine is %+v", r.Machine)
 	}
 }

@@ -50,6 +50,10 @@ func (r Record) Bars() (bars []Bar) {
 			return total(l, Fence, Saturation) / total(l, Shared, Saturation)
 		}), 0.98, false})
 	}
+	if fence, ok := r.Instructions[Fence]; ok {
+		added := fence - r.Instructions[Shared]
+		bars = append(bars, Bar{"instructions that it adds to a request", None, "", Spread{added, added, added, 1}, 5000, true})
+	}
 	return bars
 }
 

@@ -12,7 +12,7 @@ import (
 // example is three repetitions of a fence that holds all bars, and of two arms that do not; the third repetition of the
 // fence's frozen run does not count.
 func example() Record {
-	var r Record
+	r := Record{Instructions: map[string]float64{Shared: 20_000, Fence: 24_000}}
 	add := func(arm, disturbance, path string, repetition int, offered, goodput, p99 float64) {
 		onset := make([]float64, bins)
 		for i := range onset {
@@ -135,6 +135,13 @@ func TestEachBarCanBeMissed(t *testing.T) {
 		if got := missed(c.change); !slices.Equal(got, c.want) {
 			t.Errorf("%s: missed %q, not %q", c.what, got, c.want)
 		}
+	}
+}
+
+func TestTooManyInstructions(t *testing.T) {
+	r := Record{Instructions: map[string]float64{Shared: 20_000, Fence: 25_001}}
+	if bars := r.Bars(); len(bars) != 1 || bars[0].Holds() {
+		t.Errorf("%+v", bars)
 	}
 }
 

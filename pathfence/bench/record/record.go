@@ -44,7 +44,9 @@ type Record struct {
 	Seed    uint64  `json:"seed"`
 	Machine Machine `json:"machine"`
 	Plan    any     `json:"plan"`
-	Rows    []Row   `json:"rows"`
+	// Instructions is how many the service executes for a request, by arm; absent where they were not counted.
+	Instructions map[string]float64 `json:"instructions,omitempty"`
+	Rows         []Row              `json:"rows"`
 }
 
 // Machine is what the runs were done on.

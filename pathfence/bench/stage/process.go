@@ -21,8 +21,8 @@ type Process struct {
 	input   io.WriteCloser
 }
 
-// patience is how long a process may take to listen, and to end once it is told to.
-const patience = 20 * time.Second
+// Patience is how long a process may take to listen, and to end once it is told to.
+const Patience = 20 * time.Second
 
 // Start starts a program and waits until it says which ports it listens on.
 func Start(program string, arguments ...string) (*Process, error) {
@@ -40,7 +40,7 @@ func Start(program string, arguments ...string) (*Process, error) {
 	if err := p.command.Start(); err != nil {
 		return nil, err
 	}
-	late := time.AfterFunc(patience, func() { _ = p.command.Process.Kill() }) // it may have ended by itself
+	late := time.AfterFunc(Patience, func() { _ = p.command.Process.Kill() }) // it may have ended by itself
 	line, err := bufio.NewReader(output).ReadString('\n')
 	late.Stop()
 	if err == nil {
@@ -91,7 +91,7 @@ func (p *Process) Stop() error {
 	if err := p.Thaw(); err != nil {
 		return fmt.Errorf("%s has ended: %w", p.command.Path, errors.Join(err, p.command.Wait()))
 	}
-	late := time.AfterFunc(patience, func() { _ = p.command.Process.Kill() }) // it may have ended meanwhile
+	late := time.AfterFunc(Patience, func() { _ = p.command.Process.Kill() }) // it may have ended meanwhile
 	defer late.Stop()
 	return errors.Join(p.input.Close(), p.command.Wait())
 }

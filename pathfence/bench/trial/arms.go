@@ -3,6 +3,7 @@ package trial
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"temper.dev/temper/pathfence/bench/record"
 	"temper.dev/temper/pathfence/spec/model"
@@ -15,27 +16,68 @@ type Arm struct {
 	flags func(Scale) []string
 }
 
-// Arms are all that can be measured.
-var Arms = []Arm{
-	{record.Shared, func(Scale) []string { return nil }},
-	{"shared with expiry", func(s Scale) []string { return []string{"--expire-ms", fmt.Sprint(s.Target.Milliseconds())} }},
-	{"shared with shedding", shedding},
-	{"unbounded", func(s Scale) []string { return []string{"--workers", fmt.Sprint(unbounded)} }},
-	{"static bulkhead", func(Scale) []string { return []string{"--bulkhead"} }},
-	{"static with shedding", func(s Scale) []string { return append(shedding(s), "--bulkhead") }},
-	{record.Fence, fence(model.Parts{})},
-	{"fence without lending", fence(model.Parts{NoLend: true})},
-	{"fence without protection", fence(model.Parts{NoProtect: true})},
-	{"fence without shedding", fence(model.Parts{NoShed: true})},
-	{"fence without newest-first", fence(model.Parts{NoNewest: true})},
-	{"fence without learning", fence(model.Parts{NoLearn: true})},
-	{"fence without excitation", fence(model.Parts{NoExcite: true})},
-	{"fence without panic", fence(model.Parts{NoPanic: true})},
+var (
+	sharedPool    = Arm{record.Shared, func(Scale) []string { return nil }}
+	wholeFence    = Arm{record.Fence, fence(model.Parts{})}
+	fenceVariants = []Arm{
+		{"fence without lending", fence(model.Parts{NoLend: true})},
+		{"fence without protection", fence(model.Parts{NoProtect: true})},
+		{"fence without shedding", fence(model.Parts{NoShed: true})},
+		{"fence without newest-first", fence(model.Parts{NoNewest: true})},
+		{"fence without learning", fence(model.Parts{NoLearn: true})},
+		{"fence without excitation", fence(model.Parts{NoExcite: true})},
+		{"fence without panic", fence(model.Parts{NoPanic: true})},
+	}
+)
+
+// Languages are what services are written in, by name.
+var Languages = map[string]Language{
+	"cpp": {
+		Table: []Arm{
+			sharedPool,
+			{"shared with expiry", func(s Scale) []string { return []string{"--expire-ms", fmt.Sprint(s.Target.Milliseconds())} }},
+			{"shared with shedding", shedding},
+			{"unbounded", func(s Scale) []string { return []string{"--workers", fmt.Sprint(unbounded)} }},
+			{"static bulkhead", func(Scale) []string { return []string{"--bulkhead"} }},
+			{"static with shedding", func(s Scale) []string { return append(shedding(s), "--bulkhead") }},
+			wholeFence,
+		},
+		quick: []string{record.Shared, "static with shedding", record.Fence},
+	},
+	"java": {
+		Table: []Arm{
+			sharedPool,
+			admission("concurrency-limits, Vegas", "vegas"),
+			admission("concurrency-limits, Gradient2", "gradient2"),
+			admission("resilience4j bulkhead", "bulkhead"),
+			wholeFence,
+		},
+		quick: []string{record.Shared, "concurrency-limits, Vegas", record.Fence},
+	},
+}
+
+// Language is what can be measured of services in one language.
+type Language struct {
+	Table []Arm // of the table
+	quick []string
+}
+
+// All are the arms of the table, and the fence without each of its parts.
+func (l Language) All() []Arm { return slices.Concat(l.Table, fenceVariants) }
+
+// Quick are the arms of a look.
+func (l Language) Quick() []Arm {
+	return slices.DeleteFunc(slices.Clone(l.Table), func(a Arm) bool { return !slices.Contains(l.quick, a.Name) })
+}
+
+// admission is what lets requests in, by one of the names that the Java service knows.
+func admission(arm, name string) Arm {
+	return Arm{arm, func(Scale) []string { return []string{"--admission", name} }}
 }
 
 // What figures are held against: the innocent path with the shared pool to itself, and no service at all.
 var (
-	alone    = Arm{record.Alone, func(Scale) []string { return nil }}
+	alone    = Arm{record.Alone, sharedPool.flags}
 	capacity = Arm{record.Capacity, nil}
 )
 
@@ -62,9 +104,9 @@ func fence(without model.Parts) func(Scale) []string {
 	}
 }
 
-// service is the command line that starts the arm's service.
+// service is what the arm's service is started with.
 func (a Arm) service(s Scale, downstreams map[string]int) []string {
-	line := []string{"service", "--workers", fmt.Sprint(s.Workers)}
+	line := []string{"--workers", fmt.Sprint(s.Workers)}
 	for path, port := range downstreams {
 		line = append(line, "--downstream", fmt.Sprintf("%s=%d", path, port))
 	}

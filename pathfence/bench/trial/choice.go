@@ -10,15 +10,13 @@ import (
 
 // What the table has, and what a look has.
 var (
-	TableArms         = []string{record.Shared, "shared with expiry", "shared with shedding", "unbounded", "static bulkhead", "static with shedding", record.Fence}
 	TableDisturbances = []string{record.None, record.Slow, record.Freeze, record.Surge, "one downstream", record.Saturation}
-	QuickArms         = []string{record.Shared, "static with shedding", record.Fence}
 	QuickDisturbances = []string{record.Slow, record.Freeze, record.Surge}
 )
 
-// ArmsNamed finds arms; "all" is all of them.
-func ArmsNamed(names []string) ([]Arm, error) {
-	return choose(Arms, func(a Arm) string { return a.Name }, names)
+// Named finds arms; "all" is all of them.
+func (l Language) Named(names []string) ([]Arm, error) {
+	return choose(l.All(), func(a Arm) string { return a.Name }, names)
 }
 
 // DisturbancesNamed finds disturbances; "all" is all of them.

@@ -14,9 +14,15 @@ import (
 	"temper.dev/temper/pathfence/bench/stage"
 )
 
+// Programs are what is started.
+type Programs struct {
+	Node    string   // pathfence-bench-node: the downstreams
+	Service []string // the command line of the service that paths share, before an arm's own flags
+}
+
 // Run is one arm under one disturbance.
 type Run struct {
-	Program     string // pathfence-bench-node
+	Programs
 	Scale       Scale
 	Timeline    Timeline
 	Arm         Arm
@@ -86,7 +92,7 @@ func (r Run) start() (*set, error) {
 	s := &set{downstreams: map[string]*stage.Process{}, ports: map[string]int{}}
 	downstreams := map[string]int{}
 	for path, p := range map[string]Path{record.Slowed: r.Scale.Slowed, record.Innocent: r.Scale.Innocent} {
-		d, err := s.add(r.Program, "downstream", "--threads", fmt.Sprint(p.Threads))
+		d, err := s.add(r.Node, "downstream", "--threads", fmt.Sprint(p.Threads))
 		if err != nil {
 			return s, err
 		}
@@ -100,7 +106,7 @@ func (r Run) start() (*set, error) {
 		s.ports = downstreams
 		return s, nil
 	}
-	service, err := s.add(r.Program, r.Arm.service(r.Scale, downstreams)...)
+	service, err := s.add(r.Service[0], slices.Concat(r.Service[1:], r.Arm.service(r.Scale, downstreams))...)
 	if err != nil {
 		return s, err
 	}

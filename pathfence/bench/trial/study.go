@@ -13,7 +13,8 @@ import (
 
 // Study is several runs, interleaved.
 type Study struct {
-	Program      string
+	Programs
+	Language     string
 	Scale        Scale
 	Timeline     Timeline
 	Arms         []Arm
@@ -62,7 +63,7 @@ func (s Study) left(runs int) time.Duration {
 // repetition is the runs of one repetition, in the order in which they are done.
 func (s Study) repetition(n int) (runs []Run) {
 	add := func(arm Arm, d Disturbance) {
-		runs = append(runs, Run{s.Program, s.Scale, s.Timeline, arm, d, n + 1, s.Seed + uint64(n)})
+		runs = append(runs, Run{s.Programs, s.Scale, s.Timeline, arm, d, n + 1, s.Seed + uint64(n)})
 	}
 	for _, d := range s.Disturbances {
 		for _, arm := range s.Arms {
@@ -82,8 +83,9 @@ func (s Study) repetition(n int) (runs []Run) {
 // Plan is what a record says of a study.
 func (s Study) Plan() any {
 	return struct {
+		Language    string   `json:"language"`
 		Scale       Scale    `json:"scale"`
 		Timeline    Timeline `json:"timeline"`
 		Repetitions int      `json:"repetitions"`
-	}{s.Scale, s.Timeline, s.Repetitions}
+	}{s.Language, s.Scale, s.Timeline, s.Repetitions}
 }

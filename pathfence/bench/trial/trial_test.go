@@ -15,15 +15,11 @@ import (
 
 func study(t *testing.T) Study {
 	t.Helper()
-	arms, err := ArmsNamed(TableArms)
-	if err != nil {
-		t.Fatal(err)
-	}
 	disturbances, err := DisturbancesNamed(TableDisturbances)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Study{Scale: Standard, Timeline: Full, Arms: arms, Disturbances: disturbances, Repetitions: 2, Seed: 7}
+	return Study{Scale: Standard, Timeline: Full, Arms: Languages["cpp"].Table, Disturbances: disturbances, Repetitions: 2, Seed: 7}
 }
 
 func names(runs []Run) (list []string) {
@@ -45,9 +41,9 @@ func TestInterleaved(t *testing.T) {
 	}
 	var want []string
 	for _, d := range TableDisturbances {
-		for _, a := range TableArms {
-			if d != record.Saturation || a == record.Shared || a == record.Fence {
-				want = append(want, d+" / "+a)
+		for _, a := range Languages["cpp"].Table {
+			if d != record.Saturation || a.Name == record.Shared || a.Name == record.Fence {
+				want = append(want, d+" / "+a.Name)
 			}
 		}
 	}
@@ -68,7 +64,7 @@ func TestInterleaved(t *testing.T) {
 // Every fence's configuration is one that a fence takes, with a class for each path; and each variant lacks one part.
 func TestFences(t *testing.T) {
 	seen := map[string]string{}
-	for _, a := range Arms {
+	for _, a := range Languages["cpp"].All() {
 		line := a.service(Standard, map[string]int{record.Innocent: 1, record.Slowed: 2})
 		i := slices.Index(line, "--fence")
 		if strings.HasPrefix(a.Name, record.Fence) != (i >= 0) {
@@ -148,11 +144,15 @@ func TestPeaks(t *testing.T) {
 }
 
 func TestChoice(t *testing.T) {
-	if _, err := ArmsNamed([]string{"fence", "no such arm"}); err == nil || !strings.Contains(err.Error(), "static bulkhead") {
-		t.Errorf("an unknown arm: %v", err)
-	}
-	all, err := ArmsNamed([]string{"all"})
-	if err != nil || len(all) != len(Arms) {
-		t.Errorf("all are %d arms, %v", len(all), err)
+	for name, l := range Languages {
+		if _, err := l.Named([]string{"fence", "no such arm"}); err == nil || !strings.Contains(err.Error(), "fence without lending") {
+			t.Errorf("%s: an unknown arm: %v", name, err)
+		}
+		if all, err := l.Named([]string{"all"}); err != nil || len(all) != len(l.Table)+7 {
+			t.Errorf("%s: all are %d arms, %v", name, len(all), err)
+		}
+		if n := len(l.Quick()); n != 3 {
+			t.Errorf("%s: a look has %d arms", name, n)
+		}
 	}
 }
