@@ -24,16 +24,17 @@ thread_local Call incoming_call;
 
 // What the worker on this thread serves.
 struct Job {
-    const char* refused = nullptr;  // why, if it was
     Incoming incoming;
+    std::string key;
     Clock::time_point since;  // when it came: its wait for a worker is time that it has used
+    const char* refused = nullptr;  // why, if it was
     Outcome outcome = Outcome::ok;
 };
 thread_local Job* job_here = nullptr;
 
 struct Serves {
     Context context;
-    std::string service;
+    const std::string& service;
     Clock::time_point since;
 };
 thread_local const Serves* serves_here = nullptr;
@@ -95,7 +96,13 @@ private:
 // Runs a server's task with its permit, or has it answered as refused.
 class Fenced : public at::concurrency::Runnable {
 public:
-    Fenced(std::shared_ptr<Runnable> inner, Job job, Permit permit) : inner_(std::move(inner)), job_(std::move(job)), permit_(std::move(permit)) {}
+    Fenced(std::shared_ptr<Runnable> inner, Job job) : inner_(std::move(inner)), job_(std::move(job)) {}
+    // One that never ran says nothing of a downstream: its server was stopped.
+    ~Fenced() override { permit_.release(Outcome::cancel); }
+
+    // Before it runs, one of the two.
+    void grant(Permit permit) { permit_ = std::move(permit); }
+    void refuse(const char* reason) { job_.refused = reason; }
 
     void run() override {
         const Here<Job> here(job_here, job_);
@@ -149,19 +156,22 @@ FencedThreadManager::~FencedThreadManager() = default;
 
 void FencedThreadManager::add(std::shared_ptr<Runnable> task, std::int64_t, std::int64_t expiration) {
     // Taken, not looked at: a task that comes without a frame has no key.
-    Job job{nullptr, std::exchange(incoming, {}), Clock::now(), Outcome::ok};
     Call call = std::exchange(incoming_call, {});
     const Time expires = expiration * kMillisecond;
     if (expires > 0 && (call.timeout == 0 || expires < call.timeout)) {
         call.timeout = expires;
         call.shortens = false;  // the server's own word
     }
+    const auto fenced = std::make_shared<Fenced>(std::move(task), Job{std::exchange(incoming, {}), call.key, Clock::now()});
     fence_->submit(
         call,
-        [workers = workers_, task, job](Permit p) { workers->add(std::make_shared<Fenced>(task, job, std::move(p))); },
-        [refusals = refusals_, task, job](const char* reason) mutable {
-            job.refused = reason;
-            refusals->add(std::make_shared<Fenced>(task, job, Permit()));
+        [workers = workers_, fenced](Permit permit) {
+            fenced->grant(std::move(permit));
+            workers->add(fenced);
+        },
+        [refusals = refusals_, fenced](const char* reason) {
+            fenced->refuse(reason);
+            refusals->add(fenced);
         });
 }
 
@@ -202,7 +212,9 @@ bool FencedProcessor::process(std::shared_ptr<at::protocol::TProtocol> in, std::
     if (!listener_.trusted) request.context = untrusted(std::move(request.context));
     if (job_here) request.context = job_here->incoming.context;
 
-    const Call call = call_of(request, listener_);
+    Call call;
+    if (job_here) call.key = job_here->key;
+    if (fence_ || call.key.empty()) call = call_of(request, listener_);
     std::string refused = job_here && job_here->refused ? job_here->refused : "";
     std::optional<Permit> permit;
     if (fence_ && refused.empty()) {
@@ -219,7 +231,7 @@ bool FencedProcessor::process(std::shared_ptr<at::protocol::TProtocol> in, std::
     std::optional<Serving> serving;
     if (permit) serving.emplace(*permit);
     if (valid_name(call.key)) request.context.path = call.key;  // what an edge has chosen travels on
-    const Serves serves{request.context, listener_.service, since};
+    const Serves serves{std::move(request.context), listener_.service, since};
     const Here<const Serves> here(serves_here, serves);
     Outcome outcome = Outcome::ok;
     const auto tell = [&] {
