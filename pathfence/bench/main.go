@@ -40,7 +40,7 @@ func newCommand() *cobra.Command {
 	root.Flags().StringVar(&f.node, "node", "", "pathfence-bench-node, as 'make pathfence-bench-build' builds it")
 	root.Flags().StringVar(&f.jar, "java", "", "measure the Java service: its jar, as 'make pathfence-bench-java-build' builds it")
 	root.Flags().StringArrayVar(&f.arms, "arm", nil, "an arm; can be given again (default: those of the table; 'all': the fence without each of its parts, too)")
-	root.Flags().StringArrayVar(&f.disturbances, "disturbance", nil, "a disturbance; can be given again (default: those of the table; 'all': traces, too)")
+	root.Flags().StringArrayVar(&f.disturbances, "disturbance", nil, "a disturbance; can be given again (default: those of the table; 'traces', 'networks', 'all')")
 	root.Flags().IntVar(&f.repetitions, "repetitions", 5, "how often all is done")
 	root.Flags().IntVar(&f.retries, "retries", 0, "how often a run that does not count is done again")
 	root.Flags().Uint64Var(&f.seed, "seed", 1, "of the arrivals and of the order of the runs")

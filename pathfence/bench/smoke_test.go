@@ -22,7 +22,7 @@ var (
 // In either language: two arms under each disturbance that does something else, in real processes: every request has a fate, rows are whole,
 // and the record says the same as the run. No time is asserted.
 func TestSmoke(t *testing.T) {
-	names := []string{record.Slow, record.Freeze, "one downstream", record.Saturation}
+	names := []string{record.Slow, record.Freeze, "one downstream", record.Saturation, record.NetworkSlow}
 	restore := trial.Quick
 	trial.Quick = trial.Timeline{WarmUp: 300 * time.Millisecond, Disturbed: time.Second, After: 200 * time.Millisecond}
 	defer func() { trial.Quick = restore }()
@@ -66,7 +66,9 @@ func TestSmoke(t *testing.T) {
 	}
 	check(t, r, record.Capacity, record.Slow, record.Slowed)
 	check(t, r, record.Capacity, record.Freeze, record.Slowed)
+	check(t, r, record.Capacity, record.NetworkSlow, record.Slowed)
 	check(t, r, record.Alone, record.None, record.Innocent)
+	check(t, r, record.Alone, record.Network, record.Innocent)
 	if len(r.Machine.Hashes[filepath.Base(*node)]) != 64 || r.Machine.CPUs == 0 {
 		t.Errorf("the machine is %+v", r.Machine)
 	}

@@ -49,12 +49,13 @@ void add_port(std::map<std::string, int>& to, const std::string& text) {
     to[text.substr(0, equals)] = std::stoi(text.substr(equals + 1));
 }
 
-enum Option { kThreads = 1, kWorkers, kDownstream, kBulkhead, kQueue, kTarget, kExpire, kFence };
+enum Option { kThreads = 1, kWorkers, kDownstream, kBulkhead, kQueue, kTarget, kExpire, kFence, kOnward };
 
 const option kOptions[] = {
     {"threads", required_argument, nullptr, kThreads}, {"workers", required_argument, nullptr, kWorkers},   {"downstream", required_argument, nullptr, kDownstream},
     {"bulkhead", no_argument, nullptr, kBulkhead},     {"queue", required_argument, nullptr, kQueue},       {"target-ms", required_argument, nullptr, kTarget},
-    {"expire-ms", required_argument, nullptr, kExpire}, {"fence", required_argument, nullptr, kFence},       {nullptr, 0, nullptr, 0},
+    {"expire-ms", required_argument, nullptr, kExpire}, {"fence", required_argument, nullptr, kFence},       {"onward", no_argument, nullptr, kOnward},
+    {nullptr, 0, nullptr, 0},
 };
 
 void run(int count, char** arguments) {
@@ -69,6 +70,7 @@ void run(int count, char** arguments) {
             case kTarget: service.target_ms = std::stoi(optarg); break;
             case kExpire: service.expire_ms = std::stoi(optarg); break;
             case kFence: service.fence = optarg; break;
+            case kOnward: service.onward = true; break;
             default: throw std::invalid_argument("see node.h for the options");
         }
     const std::string kind = optind < count ? arguments[optind] : "";

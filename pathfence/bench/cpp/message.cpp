@@ -6,6 +6,8 @@
 #include <thrift/transport/TBufferTransports.h>
 #include <thrift/transport/TSocket.h>
 
+#include "temper/pathfence/thrift/client.h"
+
 namespace bench {
 namespace {
 
@@ -83,7 +85,8 @@ bool Processor::process(std::shared_ptr<TProtocol> in, std::shared_ptr<TProtocol
     return true;
 }
 
-Connection::Connection(int port) : protocol_(connected(port)) {}
+Connection::Connection(int port, bool onward)
+    : protocol_(onward ? std::make_shared<temper::pathfence::thrift::FencedProtocol>(connected(port), "service") : connected(port)) {}
 
 void Connection::call(const std::string& path, std::int64_t work_us) {
     TProtocol& p = *protocol_;

@@ -37,7 +37,8 @@ private:
 // A connection to a server on this machine; one call at a time.
 class Connection {
 public:
-    explicit Connection(int port);
+    // Told keys and deadlines, the server must be one that reads them.
+    explicit Connection(int port, bool onward = false);
     // Throws what the server answered with, or what the transport said.
     void call(const std::string& path, std::int64_t work_us);
 

@@ -26,6 +26,7 @@ struct ServiceOptions {
     int target_ms = 250;                     // shedding: what has waited for so long is refused
     int expire_ms = 0;                       // Thrift's own expiry of tasks; 0: without
     std::string fence;                       // its configuration as JSON; empty: without
+    bool onward = false;                     // the downstreams are fenced services: they are told keys and deadlines
 };
 
 // Passes each call on to its path's downstream.

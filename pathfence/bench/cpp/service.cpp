@@ -18,9 +18,9 @@ using at::concurrency::ThreadManager;
 using at::server::TNonblockingServer;
 
 // Each worker has its own connection to each downstream, as Thrift's clients are for one thread.
-void pass_on(const std::map<std::string, int>& downstreams, const std::string& path, std::int64_t work_us) {
+void pass_on(const ServiceOptions& options, const std::string& path, std::int64_t work_us) {
     thread_local std::map<std::string, Connection> connections;
-    const auto at = connections.try_emplace(path, downstreams.at(path)).first;
+    const auto at = connections.try_emplace(path, options.downstreams.at(path), options.onward).first;
     try {
         at->second.call(path, work_us);
     } catch (...) {
@@ -53,7 +53,7 @@ std::shared_ptr<TNonblockingServer> plain(const ServiceOptions& options, std::sh
 
 void run_service(const ServiceOptions& options) {
     const auto processor = std::make_shared<Processor>(
-        [&](const std::string& path, std::int64_t work_us) { pass_on(options.downstreams, path, work_us); });
+        [&](const std::string& path, std::int64_t work_us) { pass_on(options, path, work_us); });
     std::map<std::string, std::shared_ptr<TNonblockingServer>> servers;
     if (options.bulkhead)
         for (const auto& [path, port] : options.downstreams) servers[path] = plain(options, processor, options.workers / options.downstreams.size());

@@ -27,27 +27,43 @@ func (b Bar) Holds() bool {
 	return b.Got.Median >= b.Bound
 }
 
+// Isolation are the disturbances of one downstream that bars speak of.
+var Isolation = []string{Slow, Freeze, NetworkSlow, NetworkFreeze}
+
+// What no arm has to be compared under.
+var undisturbed = []string{None, Network, Recovery, Saturation}
+
+// calm is the disturbance under which a path is alone for comparison.
+func calm(disturbance string) string {
+	if strings.HasPrefix(disturbance, Network) {
+		return Network
+	}
+	return None
+}
+
 // Bars holds the record against the path plane's bars, as far as it has what they speak of.
 func (r Record) Bars() (bars []Bar) {
-	for _, d := range []string{Slow, Freeze} {
+	for _, d := range Isolation {
 		if r.has(Fence, d) {
 			bars = append(bars, r.isolation(d)...)
 		}
 	}
 	if r.has(Fence, Surge) {
 		best, got := r.worst(Surge, func(arm string) func(look) float64 {
-			return func(l look) float64 { return l.at(Fence, Surge, Innocent).Goodput / l.at(arm, Surge, Innocent).Goodput }
+			return func(l look) float64 {
+				return over(l.at(Fence, Surge, Innocent).Goodput, l.at(arm, Surge, Innocent).Goodput)
+			}
 		})
 		bars = append(bars, Bar{"surging path's goodput over the best arm's", Surge, best, got, 0.99, false})
 	}
 	for _, d := range r.names(func(row Row) string { return row.Disturbance }) {
-		if r.has(Fence, d) && d != None && d != Recovery && d != Saturation {
+		if r.has(Fence, d) && !slices.Contains(undisturbed, d) {
 			bars = append(bars, r.againstOthers(d)...)
 		}
 	}
 	if r.has(Fence, Saturation) && r.has(Shared, Saturation) {
 		bars = append(bars, Bar{"throughput at saturation over the shared pool's", Saturation, "", r.paired(func(l look) float64 {
-			return total(l, Fence, Saturation) / total(l, Shared, Saturation)
+			return over(total(l, Fence, Saturation), total(l, Shared, Saturation))
 		}), 0.98, false})
 	}
 	if fence, ok := r.Instructions[Fence]; ok {
@@ -68,19 +84,19 @@ func (r Record) isolation(d string) []Bar {
 			return in.Goodput / in.Offered
 		}),
 		bar("innocent path's p99 over its p99 alone", 1.20, true, func(l look) float64 {
-			return l.at(Fence, d, Innocent).P99 / l.at(Alone, None, Innocent).P99
+			return l.at(Fence, d, Innocent).P99 / l.at(Alone, calm(d), Innocent).P99
 		}),
 		bar("slowed path's goodput over what its downstream can serve", 0.85, false, func(l look) float64 {
-			return l.at(Fence, d, Slowed).Goodput / l.at(Capacity, d, Slowed).Goodput
+			return over(l.at(Fence, d, Slowed).Goodput, l.at(Capacity, d, Slowed).Goodput)
 		}),
 		bar("avoidable loss over the shared pool's", 0.05, true, func(l look) float64 {
-			return avoidable(l, Fence, d) / avoidable(l, Shared, d)
+			return over(avoidable(l, Fence, d), avoidable(l, Shared, d))
 		}),
 		bar("total goodput over the shared pool's", 2, false, func(l look) float64 {
-			return total(l, Fence, d) / total(l, Shared, d)
+			return over(total(l, Fence, d), total(l, Shared, d))
 		}),
 		bar("seconds until the innocent path is back", 0.5, true, func(l look) float64 {
-			return Back(l.at(Fence, d, Innocent), l.at(Alone, None, Innocent))
+			return Back(l.at(Fence, d, Innocent), l.at(Alone, calm(d), Innocent))
 		}),
 	}
 }
@@ -88,7 +104,7 @@ func (r Record) isolation(d string) []Bar {
 // againstOthers compares totals with the arm that comes closest, and counts the arms that are ahead on both paths.
 func (r Record) againstOthers(d string) []Bar {
 	closest, got := r.worst(d, func(arm string) func(look) float64 {
-		return func(l look) float64 { return total(l, Fence, d) / total(l, arm, d) }
+		return func(l look) float64 { return over(total(l, Fence, d), total(l, arm, d)) }
 	})
 	return []Bar{
 		{"total goodput over every other arm's", d, closest, got, 0.98, false},
@@ -132,6 +148,9 @@ func (r Record) others(d string) []string {
 		return strings.HasPrefix(arm, Fence) || arm == Alone || arm == Capacity || !r.has(arm, d)
 	})
 }
+
+// over is a ratio of rates; less than one request a second counts as one.
+func over(a, b float64) float64 { return a / max(b, 1) }
 
 func total(l look, arm, d string) float64 {
 	return l.at(arm, d, Innocent).Goodput + l.at(arm, d, Slowed).Goodput

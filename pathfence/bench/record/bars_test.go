@@ -138,6 +138,13 @@ func TestEachBarCanBeMissed(t *testing.T) {
 	}
 }
 
+// An arm that serves nothing is no reason to leave a bar out.
+func TestOver(t *testing.T) {
+	if a, b := over(150, 0), over(150, 50); a != 150 || b != 3 {
+		t.Errorf("%v and %v", a, b)
+	}
+}
+
 func TestTooManyInstructions(t *testing.T) {
 	r := Record{Instructions: map[string]float64{Shared: 20_000, Fence: 25_001}}
 	if bars := r.Bars(); len(bars) != 1 || bars[0].Holds() {

@@ -36,6 +36,11 @@ const (
 	Surge      = "surge"
 	Recovery   = "recovery" // what follows Slow
 	Saturation = "saturation"
+
+	// The cut of the social network: a front end, home and user timelines, post storage and two stores.
+	Network       = "network" // undisturbed
+	NetworkSlow   = "network, slow tenfold"
+	NetworkFreeze = "network, frozen 400 of 500 ms"
 )
 
 // Record is all runs of one seed, in the order in which they were done. It holds no date and no host's name.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"temper.dev/temper/pathfence/bench/record"
 	"temper.dev/temper/pathfence/spec/model"
@@ -111,4 +112,12 @@ func (a Arm) service(s Scale, downstreams map[string]int) []string {
 		line = append(line, "--downstream", fmt.Sprintf("%s=%d", path, port))
 	}
 	return append(line, a.flags(s)...)
+}
+
+// onward makes a fenced service pass deadlines on to the services below it, which are fenced, too.
+func (a Arm) onward() []string {
+	if strings.HasPrefix(a.Name, record.Fence) {
+		return []string{"--onward"}
+	}
+	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"temper.dev/temper/pathfence/bench/record"
+	"temper.dev/temper/pathfence/spec/model/sim"
 )
 
 // What the table has, and what a look has.
@@ -19,9 +20,21 @@ func (l Language) Named(names []string) ([]Arm, error) {
 	return choose(l.All(), func(a Arm) string { return a.Name }, names)
 }
 
-// DisturbancesNamed finds disturbances; "all" is all of them.
+// DisturbancesNamed finds disturbances; "all" is all of them, "traces" the traces, "networks" those of the social
+// network.
 func DisturbancesNamed(names []string) ([]Disturbance, error) {
-	return choose(Disturbances(), func(d Disturbance) string { return d.Name }, names)
+	var each []string
+	for _, name := range names {
+		switch name {
+		case "traces":
+			each = append(each, sim.TraceNames()...)
+		case "networks":
+			each = append(each, record.Network, record.NetworkSlow, record.NetworkFreeze)
+		default:
+			each = append(each, name)
+		}
+	}
+	return choose(Disturbances(), func(d Disturbance) string { return d.Name }, each)
 }
 
 func choose[T any](from []T, nameOf func(T) string, names []string) (chosen []T, err error) {

@@ -1,8 +1,6 @@
 package trial
 
 import (
-	"maps"
-	"slices"
 	"time"
 
 	"temper.dev/temper/pathfence/bench/load"
@@ -17,8 +15,10 @@ type Disturbance struct {
 	slow  bool // the downstream takes ten times as long
 	stall bool // it is frozen for 400 of every 500 ms
 	one   bool // both paths call it
-	full  bool // no arrivals: always as many requests under way as there are workers, without work
-	rates func(Scale, Timeline) (innocent, slowed rate)
+	// The service is the shared one of the social network's cut: others stand before it.
+	network bool
+	full    bool // no arrivals: always as many requests under way as there are workers, without work
+	rates   func(Scale, Timeline) (innocent, slowed rate)
 }
 
 type rate struct {
@@ -55,7 +55,10 @@ func traced(shape func(float64) float64) func(Scale, Timeline) (innocent, slowed
 	}
 }
 
-var undisturbed = Disturbance{Name: record.None, rates: usual}
+var (
+	undisturbed        = Disturbance{Name: record.None, rates: usual}
+	undisturbedNetwork = Disturbance{Name: record.Network, rates: usual, network: true}
+)
 
 // Disturbances are all that can be measured. The traces come with the downstream slowed tenfold.
 func Disturbances() []Disturbance {
@@ -66,8 +69,11 @@ func Disturbances() []Disturbance {
 		{Name: record.Surge, rates: surge},
 		{Name: "one downstream", rates: usual, slow: true, one: true},
 		{Name: record.Saturation, rates: usual, full: true},
+		undisturbedNetwork,
+		{Name: record.NetworkSlow, rates: usual, slow: true, network: true},
+		{Name: record.NetworkFreeze, rates: usual, stall: true, network: true},
 	}
-	for _, name := range slices.Sorted(maps.Keys(sim.Traces)) {
+	for _, name := range sim.TraceNames() {
 		all = append(all, Disturbance{Name: name, rates: traced(sim.Traces[name]), slow: true})
 	}
 	return all

@@ -106,18 +106,43 @@ func (r Run) start() (*set, error) {
 		s.ports = downstreams
 		return s, nil
 	}
-	service, err := s.add(r.Service[0], slices.Concat(r.Service[1:], r.Arm.service(r.Scale, downstreams))...)
-	if err != nil {
-		return s, err
+	ports, err := r.serve(s, downstreams)
+	if err == nil && r.Disturbance.network {
+		ports, err = r.front(s, ports)
 	}
+	s.ports = ports
+	return s, err
+}
+
+// serve starts a service, and says where it is asked for each path.
+func (r Run) serve(s *set, downstreams map[string]int, flags ...string) (map[string]int, error) {
+	service, err := s.add(r.Service[0], slices.Concat(r.Service[1:], r.Arm.service(r.Scale, downstreams), flags)...)
+	if err != nil {
+		return nil, err
+	}
+	ports := map[string]int{}
 	for path := range downstreams {
 		port, ok := service.Ports[path]
 		if !ok {
 			port = service.Ports["service"]
 		}
-		s.ports[path] = port
+		ports[path] = port
 	}
-	return s, nil
+	return ports, nil
+}
+
+// front starts what stands before the shared service in the social network: a service for each path, and one before
+// both, which is shared as well.
+func (r Run) front(s *set, shared map[string]int) (map[string]int, error) {
+	timelines := map[string]int{}
+	for path, port := range shared {
+		ports, err := r.serve(s, map[string]int{path: port}, r.Arm.onward()...)
+		if err != nil {
+			return nil, err
+		}
+		timelines[path] = ports[path]
+	}
+	return r.serve(s, timelines, r.Arm.onward()...)
 }
 
 // script is what is done at which time: what disturbs, and looks at who uses the CPUs.
@@ -206,7 +231,7 @@ func (r Run) rows(results []load.Result, marks map[time.Duration]stage.CPU) (row
 		}
 	}
 	tell(r.Disturbance.Name, r.Timeline.WarmUp, r.Timeline.over())
-	if r.Disturbance.Name == record.Slow && r.Arm.Name != record.Capacity || r.Arm.Name == record.Alone {
+	if r.Disturbance.Name == record.Slow && r.Arm.Name != record.Capacity || r.Disturbance.Name == record.None && r.Arm.Name == record.Alone {
 		tell(record.Recovery, r.Timeline.over(), r.Timeline.end())
 	}
 	return rows

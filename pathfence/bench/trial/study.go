@@ -71,11 +71,15 @@ func (s Study) repetition(n int) (runs []Run) {
 				add(arm, d)
 			}
 		}
-		if d.Name == record.Slow || d.Name == record.Freeze {
+		if slices.Contains(record.Isolation, d.Name) {
 			add(capacity, d)
 		}
 	}
-	add(alone, undisturbed)
+	for _, d := range []Disturbance{undisturbed, undisturbedNetwork} {
+		if slices.ContainsFunc(s.Disturbances, func(o Disturbance) bool { return o.network == d.network }) {
+			add(alone, d)
+		}
+	}
 	rand.New(rand.NewPCG(s.Seed, uint64(n))).Shuffle(len(runs), func(i, j int) { runs[i], runs[j] = runs[j], runs[i] })
 	return runs
 }

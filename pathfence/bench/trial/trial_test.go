@@ -90,6 +90,17 @@ func TestFences(t *testing.T) {
 	}
 }
 
+// What stands before the shared service passes deadlines on if, and only if, that is fenced.
+func TestOnward(t *testing.T) {
+	for _, l := range Languages {
+		for _, a := range l.All() {
+			if got := len(a.onward()) > 0; got != strings.HasPrefix(a.Name, record.Fence) {
+				t.Errorf("%s: %v", a.Name, got)
+			}
+		}
+	}
+}
+
 func TestActions(t *testing.T) {
 	at := func(d Disturbance) (times []time.Duration) {
 		for _, a := range d.actions(Timeline{time.Second, time.Second, time.Second}, nil) {
@@ -129,7 +140,7 @@ func TestSurge(t *testing.T) {
 
 // No rate is above its peak: arrivals would be missing.
 func TestPeaks(t *testing.T) {
-	if n := len(Disturbances()); n != len(TableDisturbances)+len(sim.Traces) {
+	if n := len(Disturbances()); n != len(TableDisturbances)+len(sim.Traces)+3 {
 		t.Errorf("%d disturbances", n)
 	}
 	for _, d := range Disturbances() {
@@ -144,6 +155,11 @@ func TestPeaks(t *testing.T) {
 }
 
 func TestChoice(t *testing.T) {
+	for name, n := range map[string]int{"traces": 6, "networks": 3, "all": len(Disturbances()), record.Slow: 1} {
+		if chosen, err := DisturbancesNamed([]string{name}); err != nil || len(chosen) != n {
+			t.Errorf("%q are %d disturbances, %v", name, len(chosen), err)
+		}
+	}
 	for name, l := range Languages {
 		if _, err := l.Named([]string{"fence", "no such arm"}); err == nil || !strings.Contains(err.Error(), "fence without lending") {
 			t.Errorf("%s: an unknown arm: %v", name, err)

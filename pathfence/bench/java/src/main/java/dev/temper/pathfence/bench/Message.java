@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package dev.temper.pathfence.bench;
 
+import dev.temper.pathfence.thrift.FencedProtocol;
 import org.apache.thrift.TApplicationException;
 import org.apache.thrift.TException;
 import org.apache.thrift.TProcessor;
@@ -83,10 +84,12 @@ final class Message {
     static final class Connection implements AutoCloseable {
         private final TProtocol protocol;
 
-        Connection(int port) throws TException {
+        /** Told keys and deadlines, the server must be one that reads them. */
+        Connection(int port, boolean onward) throws TException {
             TSocket socket = new TSocket("127.0.0.1", port);
             socket.open();
-            protocol = new TBinaryProtocol(new TFramedTransport(socket));
+            TProtocol plain = new TBinaryProtocol(new TFramedTransport(socket));
+            protocol = onward ? new FencedProtocol(plain, "service") : plain;
         }
 
         /** Throws what the server answered with, or what the transport said. */

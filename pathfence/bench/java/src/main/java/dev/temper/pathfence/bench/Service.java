@@ -11,6 +11,8 @@ import java.io.OutputStream;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.ExecutorService;
@@ -27,7 +29,7 @@ import org.apache.thrift.transport.TTransportException;
  * The service that paths share, on Apache Thrift's THsHaServer. It passes each call on to its path's downstream, says on
  * standard output which ports it listens on, and serves until its standard input ends.
  *
- * <pre>--workers N  --downstream PATH=PORT ...  [--fence JSON | --admission vegas|gradient2|bulkhead]</pre>
+ * <pre>--workers N  --downstream PATH=PORT ...  [--fence JSON [--onward] | --admission vegas|gradient2|bulkhead]</pre>
  *
  * <p>Without a fence each path has a server of its own, since an admission has to know the path before a worker is taken;
  * all servers share the workers.
@@ -37,11 +39,14 @@ public final class Service {
     private final Map<String, Integer> downstreams = new TreeMap<>();
     private String fence = "";
     private String admission = "";
+    private boolean onward; // the downstreams are fenced services: they are told keys and deadlines
 
     private Service(String[] arguments) {
-        for (int i = 0; i < arguments.length; i += 2) {
-            if (i + 1 == arguments.length) throw new IllegalArgumentException(arguments[i] + " has no value");
-            set(arguments[i], arguments[i + 1]);
+        for (Iterator<String> i = List.of(arguments).iterator(); i.hasNext(); ) {
+            String option = i.next();
+            if (option.equals("--onward")) onward = true;
+            else if (i.hasNext()) set(option, i.next());
+            else throw new IllegalArgumentException(option + " has no value");
         }
     }
 
@@ -115,7 +120,7 @@ public final class Service {
         return Message.processor((path, work) -> {
             Map<String, Message.Connection> mine = connections.get();
             Message.Connection c = mine.get(path);
-            if (c == null) mine.put(path, c = new Message.Connection(downstreams.get(path)));
+            if (c == null) mine.put(path, c = new Message.Connection(downstreams.get(path), onward));
             try {
                 c.call(path, work);
             } catch (TException e) {
