@@ -12,17 +12,23 @@ import (
 	"temper.dev/temper/pathfence/bench/record"
 )
 
-// machine says what the runs are done on, and with which programs.
-func machine(programs ...string) (m record.Machine, err error) {
+// machine says what the runs are done on, and with which programs: the node, and the Java service, if that is measured,
+// with what it has from this repository.
+func machine(node, jar string) (m record.Machine, err error) {
 	var name unix.Utsname
 	if err := unix.Uname(&name); err != nil {
 		return m, err
 	}
+	programs := []string{node}
+	if jar != "" {
+		libraries, err := filepath.Glob(filepath.Join(filepath.Dir(jar), "lib", "temper-*.jar"))
+		if err != nil {
+			return m, err
+		}
+		programs = append(append(programs, jar), libraries...)
+	}
 	m = record.Machine{Kernel: unix.ByteSliceToString(name.Release[:]), CPUs: runtime.NumCPU(), Hashes: map[string]string{}}
 	for _, p := range programs {
-		if p == "" {
-			continue
-		}
 		content, err := os.ReadFile(p)
 		if err != nil {
 			return m, err

@@ -69,6 +69,9 @@ func (f *flags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return exit.New(exit.Usage, "see --help", "%w", err)
 	}
+	if f.instructions && f.jar != "" {
+		return exit.New(exit.Usage, "leave out one of the two", "--instructions counts those of the C++ service, not of a Java virtual machine")
+	}
 	r := record.Record{Schema: record.Schema, Seed: f.seed, Plan: study.Plan()}
 	if r.Machine, err = machine(f.node, f.jar); err != nil {
 		return exit.New(exit.Usage, "build it with 'make pathfence-bench-build'", "%w", err)
