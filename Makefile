@@ -174,6 +174,7 @@ lint: ## formatting, vet, and whether the generated source is up to date
 	if [ -n "$$unformatted" ]; then echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
 	$(GO) vet -tags guest,kubernetes,e2e ./test/...
+	$(GO) vet -tags pathfence ./pathfence/bench
 	cd tools/image && $(GO) vet .
 	cd tools/chart && $(GO) vet .
 	cd tools/alerts && $(GO) vet .

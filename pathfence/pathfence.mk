@@ -1,9 +1,13 @@
 # The path plane: PathFence. Included from the top-level Makefile.
-.PHONY: pathfence-deps pathfence-build pathfence-test pathfence-java-build pathfence-java-test pathfence-sanitize pathfence-vectors pathfence-simulation
+.PHONY: pathfence-deps pathfence-build pathfence-test pathfence-java-build pathfence-java-test pathfence-sanitize pathfence-vectors pathfence-simulation pathfence-bench-build pathfence-bench-java-build pathfence-bench pathfence-bench-java
 
 PATHFENCE_CPP := cd pathfence/cpp && cmake
 # Maven runs for a minute at most: time that a better compiler takes does not come back.
-PATHFENCE_MVN := cd pathfence/java && MAVEN_OPTS='-XX:TieredStopAtLevel=1 -XX:+UseSerialGC' mvn --batch-mode --no-transfer-progress
+MVN := MAVEN_OPTS='-XX:TieredStopAtLevel=1 -XX:+UseSerialGC' mvn --batch-mode --no-transfer-progress
+PATHFENCE_MVN := cd pathfence/java && $(MVN)
+BENCH := $(CURDIR)/build/pathfence/bench
+BENCH_JAR := pathfence/bench/java/target/service.jar
+BENCH_MVN := cd pathfence/bench/java && $(MVN) --quiet
 
 pathfence-deps: ## install what the path plane needs (root)
 	@pathfence/deps.sh
@@ -12,15 +16,18 @@ pathfence-build: ## the path plane's C++ library and its tests, in build/pathfen
 	$(PATHFENCE_CPP) --preset release >/dev/null
 	$(PATHFENCE_CPP) --build --preset release
 
-pathfence-test: pathfence-build ## the C++ tests: vectors, leaks, wire, Thrift servers and clients
+pathfence-test: pathfence-build pathfence-bench-build ## the C++ tests: vectors, leaks, wire, Thrift servers and clients; a short run of the benchmark
 	cd pathfence/cpp && ctest --preset release
+	$(GO) test -tags pathfence -count=1 ./pathfence/bench -args -node $(BENCH)/pathfence-bench-node
 
 pathfence-java-build: ## the path plane's Java artifacts, into ~/.m2
 	$(PATHFENCE_MVN) --quiet install -DskipTests
 
-pathfence-java-test: ## the Java tests, and the example against what they made
+pathfence-java-test: pathfence-bench-build ## the Java tests, and the example and the benchmark against what they made
 	$(PATHFENCE_MVN) install
-	cd pathfence/examples/java && MAVEN_OPTS='-XX:TieredStopAtLevel=1 -XX:+UseSerialGC' mvn --batch-mode --no-transfer-progress --quiet package
+	cd pathfence/examples/java && $(MVN) --quiet package
+	$(BENCH_MVN) package
+	$(GO) test -tags pathfence -count=1 ./pathfence/bench -args -node $(BENCH)/pathfence-bench-node -java $(BENCH_JAR)
 
 # All C++ tests run under both, with fewer operations; but ThreadSanitizer without Thrift: the distribution's library is not
 # instrumented, and hand-overs through it are reported; whether each is the library's has not been proven.
@@ -34,3 +41,19 @@ pathfence-vectors: ## write the test vectors from the reference model
 
 pathfence-simulation: ## the simulation's table: all arms, scales, disturbances and traces
 	@$(GO) test ./pathfence/spec/model/sim -run '^TestTable$$' -count=1 -timeout 0 -v -args -all
+
+pathfence-bench-build: ## the benchmark's programs, in build/pathfence/bench/
+	cmake -S pathfence/bench/cpp -B $(BENCH) >/dev/null
+	cmake --build $(BENCH)
+	$(GO) build -o $(BENCH)/bench ./pathfence/bench
+
+pathfence-bench-java-build: pathfence-java-build ## the benchmark's Java service
+	$(BENCH_MVN) package
+
+# QUICK=1: a look. JSON=FILE: the record. Further flags in BENCH_FLAGS.
+BENCH_RUN = $(BENCH)/bench --node $(BENCH)/pathfence-bench-node $(if $(QUICK),--quick) $(if $(JSON),--json $(JSON)) $(BENCH_FLAGS)
+pathfence-bench: pathfence-bench-build ## what the fence does to two paths that share a service, beside what else one can do: C++; pathfence/bench/README.md
+	$(BENCH_RUN)
+
+pathfence-bench-java: pathfence-bench-build pathfence-bench-java-build ## the same in Java
+	$(BENCH_RUN) --java $(BENCH_JAR)

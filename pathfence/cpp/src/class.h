@@ -11,7 +11,7 @@ namespace temper::pathfence {
 constexpr Time kNever = -(Time{1} << 60);
 constexpr Time kLongestHold = 600'000 * kMillisecond;
 constexpr std::int64_t kDefaultWeight = 100;
-constexpr std::size_t kMaxClasses = 32;
+constexpr std::size_t kMaxClasses = 32, kMaxBuckets = 32;
 
 struct Core::Request {
     std::int64_t id = 0;
@@ -84,6 +84,34 @@ struct Quantile {
     std::int64_t before = 0;  // when the window began
 };
 
+// The lower median of the last so many values, which are kept in order of size, too.
+class RunningMedian {
+public:
+    void note(std::int64_t v) {
+        if (count_ == kMost) remove(recent_[next_]);
+        recent_[next_] = v;
+        next_ = (next_ + 1) % kMost;
+        const auto end = sorted_.begin() + count_++;
+        const auto at = std::upper_bound(sorted_.begin(), end, v);
+        std::copy_backward(at, end, end + 1);
+        *at = v;
+    }
+    std::int64_t value() const { return sorted_[static_cast<std::size_t>(count_ - 1) / 2]; }
+
+private:
+    static constexpr std::ptrdiff_t kMost = 31;
+
+    void remove(std::int64_t v) {
+        const auto end = sorted_.begin() + count_--;
+        const auto at = std::lower_bound(sorted_.begin(), end, v);
+        std::copy(at + 1, end, at);
+    }
+
+    std::array<std::int64_t, kMost> recent_{}, sorted_{};
+    std::ptrdiff_t count_ = 0;
+    std::size_t next_ = 0;
+};
+
 struct Core::Class {
     std::int64_t index = 0;
     std::string name;
@@ -109,7 +137,7 @@ struct Core::Class {
     // the limit's controller
     Window window;
     Sample sample;
-    std::deque<Time> holds;
+    RunningMedian holds;
     Time hold = 0;
     std::deque<Point> ring;
     std::int64_t samples = 0, knee = 0, odd = 0, quiet_for = 0, last_dip = 0;
@@ -126,7 +154,6 @@ struct Core::Class {
     std::int64_t cap() const { return dip ? std::max<std::int64_t>(1, (limit * 7 + 9) / 10) : limit; }
     // Brings the window's sums up to now; call it before anything changes that they depend on.
     void touch(Time now);
-    void learn_hold(Time d);
 };
 
 }  // namespace temper::pathfence

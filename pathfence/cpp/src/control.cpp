@@ -6,7 +6,7 @@
 namespace temper::pathfence {
 namespace {
 
-constexpr std::size_t kHolds = 31, kRing = 40, kEnough = 15;
+constexpr std::size_t kRing = 40, kEnough = 15;
 constexpr std::int64_t kSampleDone = 16, kSampleWindows = 10, kFitEvery = 8, kLeast = 2;
 
 }  // namespace
@@ -18,16 +18,6 @@ void Core::Class::touch(Time now) {
     if (queue.empty()) return;
     window.queued += d;
     if (in_flight >= cap()) window.limited += d;
-}
-
-// Keeps the lower median of how long the last requests held a worker.
-void Core::Class::learn_hold(Time d) {
-    if (holds.size() == kHolds) holds.pop_front();
-    holds.push_back(d);
-    std::vector<Time> sorted(holds.begin(), holds.end());
-    const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>((sorted.size() - 1) / 2);
-    std::nth_element(sorted.begin(), middle, sorted.end());
-    hold = *middle;
 }
 
 void Core::close_window(Time length) {

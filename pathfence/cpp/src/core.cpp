@@ -194,7 +194,8 @@ void Core::finished(Class& c, const Request& r) {
         return;
     }
     ++(now_ <= r.deadline ? c.window.good : c.missed);
-    c.learn_hold(std::min(now_ - r.granted, kLongestHold));
+    c.holds.note(std::min(now_ - r.granted, kLongestHold));
+    c.hold = c.holds.value();
 }
 
 // Brings the clock forward, and closes a window that is over. A clock that goes back stands still.

@@ -72,19 +72,22 @@ struct FenceState : std::enable_shared_from_this<FenceState> {
     // that a long queue makes no deep stack.
     void deliver(std::vector<Delivery>& deliveries) {
         thread_local std::vector<std::pair<std::shared_ptr<FenceState>, Delivery>>* pending = nullptr;
-        std::vector<std::pair<std::shared_ptr<FenceState>, Delivery>> mine;
-        auto& into = pending ? *pending : mine;
-        for (auto& d : deliveries) into.emplace_back(shared_from_this(), std::move(d));
-        if (pending) return;
-        pending = &mine;
-        for (std::size_t i = 0; i < mine.size(); ++i) {
-            auto [state, d] = std::move(mine[i]);
-            state->call(d);
+        if (deliveries.empty()) return;
+        if (pending) {
+            for (auto& d : deliveries) pending->emplace_back(shared_from_this(), std::move(d));
+            return;
+        }
+        std::vector<std::pair<std::shared_ptr<FenceState>, Delivery>> further;
+        pending = &further;
+        for (auto& d : deliveries) call(std::move(d));
+        for (std::size_t i = 0; i < further.size(); ++i) {
+            auto [state, d] = std::move(further[i]);
+            state->call(std::move(d));
         }
         pending = nullptr;
     }
 
-    void call(Delivery& d);
+    void call(Delivery d);
 
     const Fence::Options options;
     mutable std::mutex mutex;
@@ -178,7 +181,8 @@ Permit Permit::share() const {
     return {state_, id, class_name_};
 }
 
-void FenceState::call(Delivery& d) {
+// The callbacks end with the call: what they hold is not kept until others were called.
+void FenceState::call(Delivery d) {
     try {
         if (d.id != 0)
             d.waiter.granted(Fence::permit(shared_from_this(), d.id, d.class_name));
@@ -217,7 +221,7 @@ Fence::Ticket Fence::submit(const Call& call, Granted granted, Refused refused) 
     state_->with([&](Core& c, Time t) {
         ticket = ++state_->last_id;
         state_->waiters.emplace(ticket, FenceState::Waiter{std::move(granted), std::move(refused)});
-        const Time timeout = call.shortens ? std::min(call.timeout, c.target(call.key)) : call.timeout;
+        const Time timeout = call.shortens && call.timeout ? std::min(call.timeout, c.target(call.key)) : call.timeout;
         return c.arrive(t, {ticket, call.key, timeout ? t + timeout : 0, call.depth, 0});
     });
     return ticket;

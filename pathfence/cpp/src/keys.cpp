@@ -18,8 +18,8 @@ std::uint64_t fnv1a(const std::string& s) {
 }  // namespace
 
 Core::Class& Core::class_of(const std::string& key) {
-    if (!valid_name(key)) return *classes_[0];
     if (const auto c = configured_.find(key); c != configured_.end()) return *c->second;
+    if (!valid_name(key)) return *classes_[0];
     if (const auto k = learned_.find(key); k != learned_.end())
         for (const auto& [edges, c] : footprints_)
             if (edges == k->second->edges) return *c;
@@ -30,7 +30,7 @@ std::unique_ptr<Core::Candidate>& Core::slot(const std::string& key) { return ca
 
 // The entry in which the edges of a key are collected, or null where the key has none.
 Core::Candidate* Core::candidate_for(const std::string& key) {
-    if (!valid_name(key) || configured_.count(key)) return nullptr;
+    if (configured_.count(key) || !valid_name(key)) return nullptr;
     if (const auto k = learned_.find(key); k != learned_.end()) return k->second.get();
     auto& s = slot(key);
     if (!s || (s->key != key && now_ - s->touched >= kCandidateLife)) s = std::make_unique<Candidate>(Candidate{key, {}, 0, now_});

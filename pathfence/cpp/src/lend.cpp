@@ -50,10 +50,15 @@ bool Core::within_reserve(const Class& c) const {
 // Remembers how much was wanted at once, after an arrival in class c.
 void Core::note_demand(Class& c) {
     c.usual.note(c.demand());
+    std::array<std::int64_t, kMaxBuckets + kMaxClasses> wants;
     std::int64_t sum = 0;
-    for (const auto& o : classes_) sum += std::min(o->demand(), o->entitled());
+    for (const auto& o : classes_) {
+        const std::int64_t w = std::min(o->demand(), o->entitled());
+        wants[static_cast<std::size_t>(o->index)] = w;
+        sum += w;
+    }
     for (auto& o : classes_)
-        if (o.get() != &c) o->others.note(std::min(sum - std::min(o->demand(), o->entitled()), config_.workers));
+        if (o.get() != &c) o->others.note(std::min(sum - wants[static_cast<std::size_t>(o->index)], config_.workers));
 }
 
 bool Core::may_borrow(const Class& c, std::int64_t free) const {
@@ -72,7 +77,8 @@ bool Core::may_borrow(const Class& c, std::int64_t free) const {
     if (alone) return true;
     if (!config_.without.protect) keep = std::max(keep, (c.others.value + 500) / 1000);
     // What c gives back while the others' requests would wait for as long as they take anyhow.
-    const std::int64_t back = turn > 0 ? c.turn_now * level / (1000 * turn) : 0;
+    // Whoever has stalled gave back nothing then, and may do so again at any moment.
+    const std::int64_t back = turn > 0 && !c.alarmed ? c.turn_now * level / (1000 * turn) : 0;
     return free > std::max<std::int64_t>(1, keep - held - back);
 }
 

@@ -83,8 +83,9 @@ void Core::pump() {
         pump_plain();
         return;
     }
+    if (waiting_.empty()) return;
     pump_nested();
-    for (;;) {
+    while (!waiting_.empty()) {
         for (auto& c : classes_) trim(*c);
         bool lent = false;
         Class* c = next(lent);
@@ -133,9 +134,7 @@ void Core::grant(Request* r, bool lent) {
     ++in_flight_;
     ++c.granted;
     r->granted = now_;
-    const auto w = waiting_.find(r->id);
-    running_[r->id] = std::move(w->second);
-    waiting_.erase(w);
+    running_.insert(waiting_.extract(r->id));
     grant_decision(*r, lent, "");
 }
 

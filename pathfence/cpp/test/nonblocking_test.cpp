@@ -48,6 +48,23 @@ void a_oneway_call_is_never_answered() {
     CHECK(read_reply(*connection, "quick").empty());
 }
 
+// A frame may hold several messages. Of the first, what stands before its name has been read with the frame; of the
+// others it has not.
+void each_message_of_a_frame_has_its_name() {
+    std::vector<std::string> served;
+    FencedServer server(slow_and_quick(1), shared, [&](const std::string& method) { served.push_back(method); });
+    for (const bool prefixed : {false, true}) {
+        const auto first = message<at::protocol::TBinaryProtocol>(prefixed ? join_name({"quick", 0, ""}, "first") : "first", {});
+        const auto second = message<at::protocol::TBinaryProtocol>(join_name({"quick", 0, ""}, "second"), {});
+        const auto connection = connected(server.port());
+        connection->getTransport()->write(first.data(), static_cast<std::uint32_t>(first.size()));
+        connection->getTransport()->write(second.data(), static_cast<std::uint32_t>(second.size()));
+        connection->getTransport()->flush();
+        CHECK(read_reply(*connection, "first").empty() && read_reply(*connection, "second").empty());
+    }
+    CHECK((served == std::vector<std::string>{"first", "second", "first", "second"}));
+}
+
 struct OpenSocket : FencedServerSocket {
     using FencedServerSocket::FencedServerSocket;
     using FencedServerSocket::createSocket;
@@ -127,5 +144,6 @@ int main() {
     a_wait_is_time_used();
     a_oneway_call_is_never_answered();
     a_task_has_its_frames_key();
+    each_message_of_a_frame_has_its_name();
     return 0;
 }

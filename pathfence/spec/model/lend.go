@@ -158,9 +158,10 @@ func (f *Fence) mayBorrow(c *class, free int64) bool {
 	if !f.cfg.Without.NoProtect {
 		keep = max(keep, (c.others.value+500)/1000)
 	}
-	// What c gives back while the others' requests would wait for as long as they take anyhow.
+	// What c gives back while the others' requests would wait for as long as they take anyhow. Whoever has stalled gave
+	// back nothing then, and may do so again at any moment.
 	back := int64(0)
-	if turn > 0 {
+	if turn > 0 && !c.alarmed {
 		back = c.turnNow * level / (1000 * turn)
 	}
 	return free > max(1, keep-held-back)

@@ -110,8 +110,27 @@ void merge(Context& to, Context from) {
     if (to.visits.empty()) to.visits = std::move(from.visits);
 }
 
+// The name of a message in strict binary; false for another one. It needs no protocol, which costs more than all that is
+// read here.
+bool read_name(Bytes b, std::string& name) {
+    if (b.fixed(2) != 0x8001) return false;
+    b.fixed(2);
+    const std::size_t size = b.fixed(4);
+    if (static_cast<std::size_t>(b.end - b.at) < size) return false;
+    name.assign(reinterpret_cast<const char*>(b.at), size);
+    return true;
+}
+
+// Takes what stands before the method's name off it.
+void read_prefix(Incoming& to) {
+    const std::size_t size = to.method.size();
+    merge(to.context, split_name(to.method));
+    to.prefixed = to.method.size() != size;
+}
+
 // The message's name, and what its arguments carry.
 void read_message(const Bytes& b, const Listener& listener, Incoming& to) {
+    if (!listener.carrier && read_name(b, to.method)) return read_prefix(to);
     auto memory = std::make_shared<at::transport::TMemoryBuffer>(const_cast<std::uint8_t*>(b.at), static_cast<std::uint32_t>(b.end - b.at));
     std::shared_ptr<at::protocol::TProtocol> in;
     if (b.at != b.end && *b.at == 0x82)
@@ -121,7 +140,7 @@ void read_message(const Bytes& b, const Listener& listener, Incoming& to) {
     at::protocol::TMessageType type;
     std::int32_t sequence;
     in->readMessageBegin(to.method, type, sequence);
-    merge(to.context, split_name(to.method));
+    read_prefix(to);
     if (listener.carrier) merge(to.context, read_headers(read_carrier(*in)));
 }
 

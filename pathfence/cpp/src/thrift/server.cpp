@@ -11,6 +11,14 @@
 #include <utility>
 
 namespace temper::pathfence::thrift {
+
+// What the request that a thread serves sends on.
+struct FencedProcessor::Serves {
+    Context context;
+    const std::string& service;
+    std::chrono::steady_clock::time_point since;
+};
+
 namespace {
 
 namespace at = apache::thrift;
@@ -24,19 +32,16 @@ thread_local Call incoming_call;
 
 // What the worker on this thread serves.
 struct Job {
-    const char* refused = nullptr;  // why, if it was
     Incoming incoming;
-    Clock::time_point since;  // when it came: its wait for a worker is time that it has used
+    std::string key;
+    Clock::time_point since;        // when it came: its wait for a worker is time that it has used
+    bool plain = false;             // its frame's message is the method's own, and has not been served
+    const char* refused = nullptr;  // why, if it was
     Outcome outcome = Outcome::ok;
 };
 thread_local Job* job_here = nullptr;
 
-struct Serves {
-    Context context;
-    std::string service;
-    Clock::time_point since;
-};
-thread_local const Serves* serves_here = nullptr;
+thread_local const FencedProcessor::Serves* serves_here = nullptr;
 
 template <class T>
 class Here {
@@ -95,7 +100,13 @@ private:
 // Runs a server's task with its permit, or has it answered as refused.
 class Fenced : public at::concurrency::Runnable {
 public:
-    Fenced(std::shared_ptr<Runnable> inner, Job job, Permit permit) : inner_(std::move(inner)), job_(std::move(job)), permit_(std::move(permit)) {}
+    Fenced(std::shared_ptr<Runnable> inner, Job job) : inner_(std::move(inner)), job_(std::move(job)) {}
+    // One that never ran says nothing of a downstream: its server was stopped.
+    ~Fenced() override { permit_.release(Outcome::cancel); }
+
+    // Before it runs, one of the two.
+    void grant(Permit permit) { permit_ = std::move(permit); }
+    void refuse(const char* reason) { job_.refused = reason; }
 
     void run() override {
         const Here<Job> here(job_here, job_);
@@ -149,19 +160,24 @@ FencedThreadManager::~FencedThreadManager() = default;
 
 void FencedThreadManager::add(std::shared_ptr<Runnable> task, std::int64_t, std::int64_t expiration) {
     // Taken, not looked at: a task that comes without a frame has no key.
-    Job job{nullptr, std::exchange(incoming, {}), Clock::now(), Outcome::ok};
     Call call = std::exchange(incoming_call, {});
     const Time expires = expiration * kMillisecond;
     if (expires > 0 && (call.timeout == 0 || expires < call.timeout)) {
         call.timeout = expires;
         call.shortens = false;  // the server's own word
     }
+    Job job{std::exchange(incoming, {}), call.key, Clock::now()};
+    job.plain = !job.incoming.method.empty() && !job.incoming.prefixed;
+    const auto fenced = std::make_shared<Fenced>(std::move(task), std::move(job));
     fence_->submit(
         call,
-        [workers = workers_, task, job](Permit p) { workers->add(std::make_shared<Fenced>(task, job, std::move(p))); },
-        [refusals = refusals_, task, job](const char* reason) mutable {
-            job.refused = reason;
-            refusals->add(std::make_shared<Fenced>(task, job, Permit()));
+        [workers = workers_, fenced](Permit permit) {
+            fenced->grant(std::move(permit));
+            workers->add(fenced);
+        },
+        [refusals = refusals_, fenced](const char* reason) {
+            fenced->refuse(reason);
+            refusals->add(fenced);
         });
 }
 
@@ -191,18 +207,23 @@ std::size_t FencedThreadManager::pendingTaskCount() const { return workers_->pen
 std::size_t FencedThreadManager::totalTaskCount() const { return workers_->totalTaskCount() + static_cast<std::size_t>(fence_->waiting()); }
 
 bool FencedProcessor::process(std::shared_ptr<at::protocol::TProtocol> in, std::shared_ptr<at::protocol::TProtocol> out, void* connection) {
-    std::string method;
+    Serves serves{{}, listener_.service, job_here ? job_here->since : Clock::now()};
+    if (job_here) serves.context = job_here->incoming.context;
+    // What the frame says has been read already, and the message is what the inner processor expects.
+    if (!fence_ && job_here && !job_here->refused && std::exchange(job_here->plain, false))
+        return serve(serves, job_here->key, nullptr, std::move(in), std::move(out), connection);
+
+    Incoming request;
     at::protocol::TMessageType type;
     std::int32_t sequence;
-    in->readMessageBegin(method, type, sequence);
-    const Clock::time_point since = job_here ? job_here->since : Clock::now();
-    Incoming request;
-    request.context = split_name(method);
-    request.method = method;
+    in->readMessageBegin(request.method, type, sequence);
+    request.context = split_name(request.method);
     if (!listener_.trusted) request.context = untrusted(std::move(request.context));
-    if (job_here) request.context = job_here->incoming.context;
+    if (job_here) request.context = serves.context;
 
-    const Call call = call_of(request, listener_);
+    Call call;
+    if (job_here) call.key = job_here->key;
+    if (fence_ || call.key.empty()) call = call_of(request, listener_);
     std::string refused = job_here && job_here->refused ? job_here->refused : "";
     std::optional<Permit> permit;
     if (fence_ && refused.empty()) {
@@ -213,21 +234,27 @@ bool FencedProcessor::process(std::shared_ptr<at::protocol::TProtocol> in, std::
         }
     }
     if (!refused.empty()) {
-        refuse(*in, *out, method, type, sequence, refused);
+        refuse(*in, *out, request.method, type, sequence, refused);
         return true;
     }
+    serves.context = std::move(request.context);
+    in = std::make_shared<at::protocol::StoredMessageProtocol>(in, request.method, type, sequence);
+    return serve(serves, call.key, permit ? &*permit : nullptr, std::move(in), std::move(out), connection);
+}
+
+// Has the inner processor serve a request, and tells its fence how that went.
+bool FencedProcessor::serve(Serves& serves, const std::string& key, Permit* permit, std::shared_ptr<at::protocol::TProtocol> in, std::shared_ptr<at::protocol::TProtocol> out, void* connection) {
     std::optional<Serving> serving;
     if (permit) serving.emplace(*permit);
-    if (valid_name(call.key)) request.context.path = call.key;  // what an edge has chosen travels on
-    const Serves serves{request.context, listener_.service, since};
-    const Here<const Serves> here(serves_here, serves);
+    if (valid_name(key)) serves.context.path = key;  // what an edge has chosen travels on
+    const Here<const FencedProcessor::Serves> here(serves_here, serves);
     Outcome outcome = Outcome::ok;
     const auto tell = [&] {
         if (permit) permit->release(outcome);
         if (job_here) job_here->outcome = outcome;
     };
     try {
-        const bool more = inner_->process(std::make_shared<at::protocol::StoredMessageProtocol>(in, method, type, sequence), std::make_shared<Answer>(out, outcome), connection);
+        const bool more = inner_->process(std::move(in), std::make_shared<Answer>(std::move(out), outcome), connection);
         tell();
         return more;
     } catch (const at::transport::TTransportException&) {

@@ -24,6 +24,7 @@ type Scale struct {
 var Scales = []Scale{
 	{"4 workers, 2 paths", 4, 2, 250 * ms, 2, 10 * ms, 60, 4 * ms, 50, 400},
 	{"16 workers, 2 paths", 16, 2, 250 * ms, 8, 10 * ms, 250, 4 * ms, 250, 2500},
+	{"16 workers, 2 alike", 16, 2, 250 * ms, 8, 10 * ms, 250, 10 * ms, 150, 1000},
 	{"64 workers, 2 paths", 64, 2, 250 * ms, 16, 10 * ms, 800, 4 * ms, 2000, 11000},
 	{"64 workers, 24 paths", 64, 24, 250 * ms, 8, 10 * ms, 200, 10 * ms, 50, 3000},
 	{"16 workers, 6 paths, fast", 16, 6, 100 * ms, 4, 1 * ms, 1500, 1 * ms, 500, 8000},

@@ -36,6 +36,7 @@ struct Listener {
 struct Incoming {
     std::string method;
     Context context;
+    bool prefixed = false;  // the three stood in front of the method's name
 };
 
 // Reads a message without its frame's length: binary, compact or THeader. Of what is no message nothing is known.
@@ -99,7 +100,12 @@ public:
 
     bool process(std::shared_ptr<apache::thrift::protocol::TProtocol> in, std::shared_ptr<apache::thrift::protocol::TProtocol> out, void* connection) override;
 
+    struct Serves;
+
 private:
+    bool serve(Serves& serves, const std::string& key, Permit* permit, std::shared_ptr<apache::thrift::protocol::TProtocol> in,
+               std::shared_ptr<apache::thrift::protocol::TProtocol> out, void* connection);
+
     const std::shared_ptr<apache::thrift::TProcessor> inner_;
     const Listener listener_;
     const std::shared_ptr<Fence> fence_;

@@ -80,7 +80,8 @@ final class Lending {
         if (alone) return true;
         if (!ledger.config.without().protect()) keep = Math.max(keep, (c.others.value() + 500) / 1000);
         // What c gives back while the others' requests would wait for as long as they take anyhow.
-        long back = turn > 0 ? c.turnNow * level / (1000 * turn) : 0;
+        // Whoever has stalled gave back nothing then, and may do so again at any moment.
+        long back = turn > 0 && !c.alarmed ? c.turnNow * level / (1000 * turn) : 0;
         return free > Math.max(1, keep - held - back);
     }
 

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The two kinds of process that the benchmark starts. Each says on standard output which ports it listens on, which
+// the kernel chooses, and serves until its standard input ends.
+#pragma once
+
+#include <thrift/server/TNonblockingServer.h>
+
+#include <map>
+#include <string>
+
+namespace bench {
+
+struct DownstreamOptions {
+    std::size_t threads = 1;
+};
+
+// Works by sleeping, one call a thread. A line "slow N" on standard input makes calls that start from then on take N
+// times as long.
+void run_downstream(const DownstreamOptions& options);
+
+struct ServiceOptions {
+    std::size_t workers = 16;
+    std::map<std::string, int> downstreams;  // a path's port
+    bool bulkhead = false;                   // each path has a port, and an equal part of the workers, of its own
+    std::size_t queue = 0;                   // shedding: so many may wait for each worker; 0: without
+    int target_ms = 250;                     // shedding: what has waited for so long is refused
+    int expire_ms = 0;                       // Thrift's own expiry of tasks; 0: without
+    std::string fence;                       // its configuration as JSON; empty: without
+    bool onward = false;                     // the downstreams are fenced services: they are told keys and deadlines
+};
+
+// Passes each call on to its path's downstream.
+void run_service(const ServiceOptions& options);
+
+// A thread manager of Thrift's own, started.
+std::shared_ptr<apache::thrift::concurrency::ThreadManager> start(std::shared_ptr<apache::thrift::concurrency::ThreadManager> manager);
+
+// Starts servers, by name, on threads of their own, and says which ports they listen on.
+void serve(const std::map<std::string, std::shared_ptr<apache::thrift::server::TNonblockingServer>>& servers);
+
+}  // namespace bench

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <thrift/protocol/TBinaryProtocol.h>
+#include <thrift/transport/TNonblockingServerSocket.h>
+
+#include <iostream>
+
+#include "message.h"
+#include "node.h"
+#include "shedding.h"
+#include "temper/pathfence/thrift/server.h"
+
+namespace bench {
+namespace {
+
+namespace at = apache::thrift;
+namespace pf = temper::pathfence;
+using at::concurrency::ThreadManager;
+using at::server::TNonblockingServer;
+
+// Each worker has its own connection to each downstream, as Thrift's clients are for one thread.
+void pass_on(const ServiceOptions& options, const std::string& path, std::int64_t work_us) {
+    thread_local std::map<std::string, Connection> connections;
+    const auto at = connections.try_emplace(path, options.downstreams.at(path), options.onward).first;
+    try {
+        at->second.call(path, work_us);
+    } catch (...) {
+        connections.erase(at);
+        throw;
+    }
+}
+
+std::shared_ptr<TNonblockingServer> server(std::shared_ptr<at::TProcessor> processor, std::shared_ptr<at::transport::TNonblockingServerTransport> socket,
+                                           std::shared_ptr<ThreadManager> manager) {
+    return std::make_shared<TNonblockingServer>(std::move(processor), std::make_shared<at::protocol::TBinaryProtocolFactory>(), std::move(socket), start(std::move(manager)));
+}
+
+std::shared_ptr<TNonblockingServer> fenced(const ServiceOptions& options, std::shared_ptr<Processor> processor) {
+    const auto fence = std::make_shared<pf::Fence>(pf::parse_config(options.fence));
+    const pf::thrift::Listener listener;
+    return server(std::make_shared<pf::thrift::FencedProcessor>(std::move(processor), listener), std::make_shared<pf::thrift::FencedServerSocket>(0, listener),
+                  std::make_shared<pf::thrift::FencedThreadManager>(fence, options.workers));
+}
+
+std::shared_ptr<TNonblockingServer> plain(const ServiceOptions& options, std::shared_ptr<Processor> processor, std::size_t workers) {
+    std::shared_ptr<ThreadManager> manager = ThreadManager::newSimpleThreadManager(workers);
+    if (options.queue > 0) manager = std::make_shared<SheddingThreadManager>(workers, options.queue * workers, std::chrono::milliseconds(options.target_ms));
+    const auto out = server(std::move(processor), std::make_shared<at::transport::TNonblockingServerSocket>(0), std::move(manager));
+    out->setTaskExpireTime(options.expire_ms);
+    return out;
+}
+
+}  // namespace
+
+void run_service(const ServiceOptions& options) {
+    const auto processor = std::make_shared<Processor>(
+        [&](const std::string& path, std::int64_t work_us) { pass_on(options, path, work_us); });
+    std::map<std::string, std::shared_ptr<TNonblockingServer>> servers;
+    if (options.bulkhead)
+        for (const auto& [path, port] : options.downstreams) servers[path] = plain(options, processor, options.workers / options.downstreams.size());
+    else
+        servers["service"] = options.fence.empty() ? plain(options, processor, options.workers) : fenced(options, processor);
+    serve(servers);
+    std::cin.ignore(std::numeric_limits<std::streamsize>::max());
+}
+
+}  // namespace bench

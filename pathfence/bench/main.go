@@ -1,0 +1,163 @@
+// Command bench measures services that paths share, with and without a fence: README.md.
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"temper.dev/temper/internal/bench"
+	"temper.dev/temper/internal/cli"
+	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/pathfence/bench/record"
+	"temper.dev/temper/pathfence/bench/trial"
+)
+
+func main() { cli.Main(newCommand()) }
+
+type flags struct {
+	node, jar, file    string
+	arms, disturbances []string
+	repetitions        int
+	retries            int
+	seed               uint64
+	quick, check       bool
+	instructions       bool
+	regardless         bool
+}
+
+func newCommand() *cobra.Command {
+	var f flags
+	root := cli.Prepare(&cobra.Command{
+		Use:   "bench --node FILE [--java FILE]",
+		Short: "Measure services that several paths share, while a downstream of one of them is slow",
+		Args:  cli.UsageArgs(cobra.NoArgs),
+		RunE:  func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	})
+	root.Flags().StringVar(&f.node, "node", "", "pathfence-bench-node, as 'make pathfence-bench-build' builds it")
+	root.Flags().StringVar(&f.jar, "java", "", "measure the Java service: its jar, as 'make pathfence-bench-java-build' builds it")
+	root.Flags().StringArrayVar(&f.arms, "arm", nil, "an arm; can be given again (default: those of the table; 'all': the fence without each of its parts, too)")
+	root.Flags().StringArrayVar(&f.disturbances, "disturbance", nil, "a disturbance; can be given again (default: those of the table; 'traces', 'networks', 'all')")
+	root.Flags().IntVar(&f.repetitions, "repetitions", 5, "how often all is done")
+	root.Flags().IntVar(&f.retries, "retries", 0, "how often a run that does not count is done again")
+	root.Flags().Uint64Var(&f.seed, "seed", 1, "of the arrivals and of the order of the runs")
+	root.Flags().BoolVar(&f.quick, "quick", false, "a look: short runs, three arms, three disturbances, once")
+	root.Flags().BoolVar(&f.instructions, "instructions", false, "count what a request costs the service, too; needs valgrind, and takes half a minute")
+	root.Flags().StringVar(&f.file, "json", "", "file for the record; written after each run")
+	root.PersistentFlags().BoolVar(&f.check, "check", false, "fail if a bar is missed or was not measured")
+	root.PersistentFlags().BoolVar(&f.regardless, "regardless", false, "let the table and the bars count what is not valid, too: a look on a busy machine, no result")
+	root.AddCommand(&cobra.Command{
+		Use:   "report FILE",
+		Short: "Print the table and the bars of a record",
+		Args:  cli.UsageArgs(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := read(args[0])
+			if err != nil {
+				return exit.New(exit.Failed, "", "%s: %w", args[0], err)
+			}
+			return f.report(cmd.OutOrStdout(), r)
+		},
+	})
+	return root
+}
+
+func (f *flags) run(cmd *cobra.Command) error {
+	study, err := f.study()
+	if err != nil {
+		return exit.New(exit.Usage, "see --help", "%w", err)
+	}
+	if f.instructions && f.jar != "" {
+		return exit.New(exit.Usage, "leave out one of the two", "--instructions counts those of the C++ service, not of a Java virtual machine")
+	}
+	r := record.Record{Schema: record.Schema, Seed: f.seed, Plan: study.Plan()}
+	if r.Machine, err = machine(f.node, f.jar); err != nil {
+		return exit.New(exit.Usage, "build it with 'make pathfence-bench-build'", "%w", err)
+	}
+	if f.instructions {
+		if r.Instructions, err = study.Instructions(cmd.Context(), cmd.ErrOrStderr()); err != nil {
+			return exit.New(exit.Failed, "", "%w", err)
+		}
+	}
+	err = study.Do(cmd.Context(), cmd.ErrOrStderr(), func(rows []record.Row) error {
+		r.Rows = append(r.Rows, rows...)
+		if f.file == "" {
+			return nil
+		}
+		return bench.WriteJSON(f.file, r)
+	})
+	if err != nil && cmd.Context().Err() == nil {
+		return exit.New(exit.Failed, "", "%w", err)
+	}
+	if err := f.report(cmd.OutOrStdout(), r); err != nil {
+		return err
+	}
+	if cmd.Context().Err() != nil {
+		return cli.Interrupted()
+	}
+	return nil
+}
+
+// java keeps the compiler's work short: what it takes later is no longer the service's.
+var java = []string{"java", "-Xms256m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-jar"}
+
+func (f *flags) study() (s trial.Study, err error) {
+	s = trial.Study{
+		Programs: trial.Programs{Node: f.node, Service: []string{f.node, "service"}}, Language: "cpp",
+		Scale: trial.Standard, Timeline: trial.Full, Repetitions: f.repetitions, Retries: f.retries, Seed: f.seed,
+	}
+	if f.jar != "" {
+		s.Language, s.Service = "java", append(java, f.jar)
+	}
+	language := trial.Languages[s.Language]
+	s.Arms = language.Table
+	disturbances := trial.TableDisturbances
+	if f.quick {
+		s.Timeline, s.Repetitions = trial.Quick, 1
+		s.Arms, disturbances = language.Quick(), trial.QuickDisturbances
+	}
+	if len(f.arms) > 0 {
+		if s.Arms, err = language.Named(f.arms); err != nil {
+			return s, err
+		}
+	}
+	if len(f.disturbances) > 0 {
+		disturbances = f.disturbances
+	}
+	s.Disturbances, err = trial.DisturbancesNamed(disturbances)
+	return s, err
+}
+
+func read(file string) (r record.Record, err error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return r, err
+	}
+	if err := json.Unmarshal(text, &r); err != nil {
+		return r, err
+	}
+	if r.Schema != record.Schema {
+		return r, fmt.Errorf("its schema is %q, not %q", r.Schema, record.Schema)
+	}
+	return r, nil
+}
+
+// report writes the table and the bars; checked, a bar that does not hold is a failure.
+func (f *flags) report(w io.Writer, r record.Record) error {
+	if f.regardless {
+		fmt.Fprintln(w, "What is not valid is counted, too: these are no results.")
+		r = r.Regardless()
+	}
+	bars := r.Bars()
+	r.WriteTable(w)
+	fmt.Fprintln(w)
+	record.WriteBars(w, bars)
+	for _, b := range bars {
+		if f.check && !b.Holds() {
+			return exit.New(exit.Failed, "", "not all bars hold")
+		}
+	}
+	return nil
+}

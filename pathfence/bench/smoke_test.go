@@ -1,0 +1,90 @@
+//go:build pathfence
+
+package main
+
+import (
+	"bytes"
+	"flag"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"temper.dev/temper/pathfence/bench/record"
+	"temper.dev/temper/pathfence/bench/trial"
+)
+
+var (
+	node = flag.String("node", "", "pathfence-bench-node")
+	jar  = flag.String("java", "", "the Java service")
+)
+
+// In either language: two arms under each disturbance that does something else, in real processes: every request has a fate, rows are whole,
+// and the record says the same as the run. No time is asserted.
+func TestSmoke(t *testing.T) {
+	names := []string{record.Slow, record.Freeze, "one downstream", record.Saturation, record.NetworkSlow}
+	restore := trial.Quick
+	trial.Quick = trial.Timeline{WarmUp: 300 * time.Millisecond, Disturbed: time.Second, After: 200 * time.Millisecond}
+	defer func() { trial.Quick = restore }()
+
+	file := filepath.Join(t.TempDir(), "record.json")
+	var shown, again bytes.Buffer
+	execute := func(out *bytes.Buffer, arguments ...string) {
+		t.Helper()
+		cmd := newCommand()
+		cmd.SetArgs(arguments)
+		cmd.SetOut(out)
+		if err := cmd.ExecuteContext(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := "static with shedding"
+	if *jar != "" {
+		other = "concurrency-limits, Vegas"
+	}
+	run := []string{"--node", *node, "--java", *jar, "--quick", "--regardless", "--json", file, "--arm", other, "--arm", record.Fence}
+	for _, name := range names {
+		run = append(run, "--disturbance", name)
+	}
+	execute(&shown, run...)
+	execute(&again, "report", "--regardless", file)
+	if shown.String() != again.String() {
+		t.Errorf("the run says\n%s\nand its record\n%s", &shown, &again)
+	}
+
+	r, err := read(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		for _, path := range []string{record.Innocent, record.Slowed} {
+			check(t, r, record.Fence, name, path)
+			if name != record.Saturation {
+				check(t, r, other, name, path)
+			}
+		}
+	}
+	check(t, r, record.Capacity, record.Slow, record.Slowed)
+	check(t, r, record.Capacity, record.Freeze, record.Slowed)
+	check(t, r, record.Capacity, record.NetworkSlow, record.Slowed)
+	check(t, r, record.Alone, record.None, record.Innocent)
+	check(t, r, record.Alone, record.Network, record.Innocent)
+	if len(r.Machine.Hashes[filepath.Base(*node)]) != 64 || r.Machine.CPUs == 0 {
+		t.Errorf("the machine is %+v", r.Machine)
+	}
+}
+
+func check(t *testing.T, r record.Record, arm, disturbance, path string) {
+	t.Helper()
+	i := slices.IndexFunc(r.Rows, func(row record.Row) bool {
+		return row.Arm == arm && row.Disturbance == disturbance && row.Path == path
+	})
+	if i < 0 {
+		t.Errorf("%s, %s: no row for the %s path", arm, disturbance, path)
+		return
+	}
+	row := r.Rows[i]
+	if fates := row.Goodput + float64(row.Shed+row.Timeouts); row.Offered == 0 || fates != row.Offered { // of one second
+		t.Errorf("%s, %s, %s path: %v fates of %v requests", arm, disturbance, path, fates, row.Offered)
+	}
+}

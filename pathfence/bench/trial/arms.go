@@ -1,0 +1,123 @@
+package trial
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"temper.dev/temper/pathfence/bench/record"
+	"temper.dev/temper/pathfence/spec/model"
+)
+
+// Arm is a way to decide who gets a worker.
+type Arm struct {
+	Name string
+	// flags of the service that is started, beside its workers and downstreams.
+	flags func(Scale) []string
+}
+
+var (
+	sharedPool    = Arm{record.Shared, func(Scale) []string { return nil }}
+	wholeFence    = Arm{record.Fence, fence(model.Parts{})}
+	fenceVariants = []Arm{
+		{"fence without lending", fence(model.Parts{NoLend: true})},
+		{"fence without protection", fence(model.Parts{NoProtect: true})},
+		{"fence without shedding", fence(model.Parts{NoShed: true})},
+		{"fence without newest-first", fence(model.Parts{NoNewest: true})},
+		{"fence without learning", fence(model.Parts{NoLearn: true})},
+		{"fence without excitation", fence(model.Parts{NoExcite: true})},
+		{"fence without panic", fence(model.Parts{NoPanic: true})},
+	}
+)
+
+// Languages are what services are written in, by name.
+var Languages = map[string]Language{
+	"cpp": {
+		Table: []Arm{
+			sharedPool,
+			{"shared with expiry", func(s Scale) []string { return []string{"--expire-ms", fmt.Sprint(s.Target.Milliseconds())} }},
+			{"shared with shedding", shedding},
+			{"unbounded", func(s Scale) []string { return []string{"--workers", fmt.Sprint(unbounded)} }},
+			{"static bulkhead", func(Scale) []string { return []string{"--bulkhead"} }},
+			{"static with shedding", func(s Scale) []string { return append(shedding(s), "--bulkhead") }},
+			wholeFence,
+		},
+		quick: []string{record.Shared, "static with shedding", record.Fence},
+	},
+	"java": {
+		Table: []Arm{
+			sharedPool,
+			admission("concurrency-limits, Vegas", "vegas"),
+			admission("concurrency-limits, Gradient2", "gradient2"),
+			admission("resilience4j bulkhead", "bulkhead"),
+			wholeFence,
+		},
+		quick: []string{record.Shared, "concurrency-limits, Vegas", record.Fence},
+	},
+}
+
+// Language is what can be measured of services in one language.
+type Language struct {
+	Table []Arm // of the table
+	quick []string
+}
+
+// All are the arms of the table, and the fence without each of its parts.
+func (l Language) All() []Arm { return slices.Concat(l.Table, fenceVariants) }
+
+// Quick are the arms of a look.
+func (l Language) Quick() []Arm {
+	return slices.DeleteFunc(slices.Clone(l.Table), func(a Arm) bool { return !slices.Contains(l.quick, a.Name) })
+}
+
+// admission is what lets requests in, by one of the names that the Java service knows.
+func admission(arm, name string) Arm {
+	return Arm{arm, func(Scale) []string { return []string{"--admission", name} }}
+}
+
+// What figures are held against: the innocent path with the shared pool to itself, and no service at all.
+var (
+	alone    = Arm{record.Alone, sharedPool.flags}
+	capacity = Arm{record.Capacity, nil}
+)
+
+// unbounded is more workers than clients ever wait for at a time.
+const unbounded = 1024
+
+// shedding lets as many wait as there are workers.
+func shedding(s Scale) []string {
+	return []string{"--queue", "1", "--target-ms", fmt.Sprint(s.Target.Milliseconds())}
+}
+
+// fence has a class for each path.
+func fence(without model.Parts) func(Scale) []string {
+	return func(s Scale) []string {
+		config := model.Config{Workers: int64(s.Workers), Target: s.Target.Nanoseconds(), Without: without}
+		for _, path := range []string{record.Innocent, record.Slowed} {
+			config.Classes = append(config.Classes, model.ClassConfig{Name: path, Keys: []string{path}})
+		}
+		text, err := json.Marshal(config)
+		if err != nil {
+			panic(err) // a struct of numbers and strings
+		}
+		return []string{"--fence", string(text)}
+	}
+}
+
+// service is what the arm's service is started with.
+func (a Arm) service(s Scale, downstreams map[string]int) []string {
+	line := []string{"--workers", fmt.Sprint(s.Workers)}
+	for path, port := range downstreams {
+		line = append(line, "--downstream", fmt.Sprintf("%s=%d", path, port))
+	}
+	return append(line, a.flags(s)...)
+}
+
+// onward makes a fenced service pass deadlines on to the services below it, which are fenced, too.
+func (a Arm) onward() []string {
+	if strings.HasPrefix(a.Name, record.Fence) {
+		return []string{"--onward"}
+	}
+	return nil
+}

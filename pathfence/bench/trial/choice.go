@@ -1,0 +1,56 @@
+package trial
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"temper.dev/temper/pathfence/bench/record"
+	"temper.dev/temper/pathfence/spec/model/sim"
+)
+
+// What the table has, and what a look has.
+var (
+	TableDisturbances = []string{record.None, record.Slow, record.Freeze, record.Surge, "one downstream", record.Saturation}
+	QuickDisturbances = []string{record.Slow, record.Freeze, record.Surge}
+)
+
+// Named finds arms; "all" is all of them.
+func (l Language) Named(names []string) ([]Arm, error) {
+	return choose(l.All(), func(a Arm) string { return a.Name }, names)
+}
+
+// DisturbancesNamed finds disturbances; "all" is all of them, "traces" the traces, "networks" those of the social
+// network.
+func DisturbancesNamed(names []string) ([]Disturbance, error) {
+	var each []string
+	for _, name := range names {
+		switch name {
+		case "traces":
+			each = append(each, sim.TraceNames()...)
+		case "networks":
+			each = append(each, record.Network, record.NetworkSlow, record.NetworkFreeze)
+		default:
+			each = append(each, name)
+		}
+	}
+	return choose(Disturbances(), func(d Disturbance) string { return d.Name }, each)
+}
+
+func choose[T any](from []T, nameOf func(T) string, names []string) (chosen []T, err error) {
+	if slices.Equal(names, []string{"all"}) {
+		return from, nil
+	}
+	for _, name := range names {
+		i := slices.IndexFunc(from, func(v T) bool { return nameOf(v) == name })
+		if i < 0 {
+			var known []string
+			for _, v := range from {
+				known = append(known, nameOf(v))
+			}
+			return nil, fmt.Errorf("there is no %q, but %s", name, strings.Join(known, "; "))
+		}
+		chosen = append(chosen, from[i])
+	}
+	return chosen, nil
+}

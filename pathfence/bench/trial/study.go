@@ -1,0 +1,95 @@
+package trial
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"temper.dev/temper/pathfence/bench/record"
+)
+
+// Study is several runs, interleaved.
+type Study struct {
+	Programs
+	Language     string
+	Scale        Scale
+	Timeline     Timeline
+	Arms         []Arm
+	Disturbances []Disturbance
+	Repetitions  int
+	Retries      int // a run with an invalid row is done again so often, at the end of its repetition
+	Seed         uint64
+}
+
+// Do does all runs, a repetition after the other, each in an order of its own that follows from the seed. It says on log
+// how far it is, and gives each run's rows to done as soon as there are any.
+func (s Study) Do(ctx context.Context, log io.Writer, done func([]record.Row) error) error {
+	count, total := 0, s.Repetitions*len(s.repetition(0))
+	for repetition := range s.Repetitions {
+		runs := s.repetition(repetition)
+		for retry := 0; retry <= s.Retries && len(runs) > 0; retry++ {
+			var again []Run
+			for _, r := range runs {
+				count++
+				fmt.Fprintf(log, "run %d of %d · repetition %d · %s · %s · about %v left\n", count, total, repetition+1, r.Disturbance.Name, r.Arm.Name, s.left(total-count+1))
+				rows, err := r.Do(ctx)
+				if err != nil {
+					return err
+				}
+				if err := done(rows); err != nil {
+					return err
+				}
+				if i := slices.IndexFunc(rows, func(row record.Row) bool { return !row.Valid }); i >= 0 {
+					fmt.Fprintf(log, "  does not count: %s\n", rows[i].InvalidReason)
+					again = append(again, r)
+				}
+			}
+			if runs = again; retry < s.Retries {
+				total += len(again)
+			}
+		}
+	}
+	return nil
+}
+
+// left is how long so many runs take; processes start and end in about half a second.
+func (s Study) left(runs int) time.Duration {
+	return (time.Duration(runs) * (s.Timeline.end() + lead + 500*time.Millisecond)).Round(time.Second)
+}
+
+// repetition is the runs of one repetition, in the order in which they are done.
+func (s Study) repetition(n int) (runs []Run) {
+	add := func(arm Arm, d Disturbance) {
+		runs = append(runs, Run{s.Programs, s.Scale, s.Timeline, arm, d, n + 1, s.Seed + uint64(n)})
+	}
+	for _, d := range s.Disturbances {
+		for _, arm := range s.Arms {
+			if !d.full || arm.Name == record.Shared || arm.Name == record.Fence {
+				add(arm, d)
+			}
+		}
+		if slices.Contains(record.Isolation, d.Name) {
+			add(capacity, d)
+		}
+	}
+	for _, d := range []Disturbance{undisturbed, undisturbedNetwork} {
+		if slices.ContainsFunc(s.Disturbances, func(o Disturbance) bool { return o.network == d.network }) {
+			add(alone, d)
+		}
+	}
+	rand.New(rand.NewPCG(s.Seed, uint64(n))).Shuffle(len(runs), func(i, j int) { runs[i], runs[j] = runs[j], runs[i] })
+	return runs
+}
+
+// Plan is what a record says of a study.
+func (s Study) Plan() any {
+	return struct {
+		Language    string   `json:"language"`
+		Scale       Scale    `json:"scale"`
+		Timeline    Timeline `json:"timeline"`
+		Repetitions int      `json:"repetitions"`
+	}{s.Language, s.Scale, s.Timeline, s.Repetitions}
+}
