@@ -6,7 +6,7 @@ PATHFENCE_CPP := cd pathfence/cpp && cmake
 MVN := MAVEN_OPTS='-XX:TieredStopAtLevel=1 -XX:+UseSerialGC' mvn --batch-mode --no-transfer-progress
 PATHFENCE_MVN := cd pathfence/java && $(MVN)
 BENCH := $(CURDIR)/build/pathfence/bench
-BENCH_JAR := pathfence/bench/java/target/service.jar
+BENCH_JAR := $(CURDIR)/pathfence/bench/java/target/service.jar
 BENCH_MVN := cd pathfence/bench/java && $(MVN) --quiet
 
 pathfence-deps: ## install what the path plane needs (root)
