@@ -97,6 +97,15 @@ func newScheme() (*runtime.Scheme, error) {
 	return scheme, errors.Join(corev1.AddToScheme(scheme), appsv1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme))
 }
 
+// newClient makes one that asks the API server each time.
+func newClient(config *rest.Config) (client.Client, error) {
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
+	return client.New(config, client.Options{Scheme: scheme, Mapper: mapper()})
+}
+
 // mapper knows all kinds that the agent asks for, so that nothing needs to be asked of an API server that is away.
 func mapper() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)

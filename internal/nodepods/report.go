@@ -43,11 +43,7 @@ type Reporter struct {
 
 // NewReporter makes one for a source's node, and tells the source how reports go; look tells what is in force there.
 func NewReporter(source *Source, config *rest.Config, kernel string, look func() (*status.Status, error), log *slog.Logger) (*Reporter, error) {
-	scheme, err := newScheme()
-	if err != nil {
-		return nil, err
-	}
-	cluster, err := client.New(config, client.Options{Scheme: scheme, Mapper: mapper()})
+	cluster, err := newClient(config)
 	if err != nil {
 		return nil, err
 	}

@@ -33,11 +33,7 @@ func NewSuccessor(config *rest.Config, daemonSet, node string) (*Successor, erro
 	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
 		return nil, fmt.Errorf("%q is not NAMESPACE/NAME", daemonSet)
 	}
-	scheme, err := newScheme()
-	if err != nil {
-		return nil, err
-	}
-	cluster, err := client.New(config, client.Options{Scheme: scheme, Mapper: mapper()})
+	cluster, err := newClient(config)
 	if err != nil {
 		return nil, err
 	}
