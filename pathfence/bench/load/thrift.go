@@ -58,20 +58,28 @@ func (t *Thrift) Close() {
 }
 
 func (t *Thrift) take(port int, deadline time.Time) (*connection, error) {
-	t.mutex.Lock()
-	list := t.idle[port]
-	if n := len(list); n > 0 {
-		t.idle[port] = list[:n-1]
-		t.mutex.Unlock()
-		return list[n-1], nil
+	if c := t.spare(port); c != nil {
+		return c, nil
 	}
-	t.mutex.Unlock()
 	dialer := net.Dialer{Deadline: deadline}
 	conn, err := dialer.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 	if err != nil {
 		return nil, err
 	}
 	return newConnection(conn), nil
+}
+
+// spare is a connection that nobody uses, or nil.
+func (t *Thrift) spare(port int) *connection {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	list := t.idle[port]
+	n := len(list)
+	if n == 0 {
+		return nil
+	}
+	t.idle[port] = list[:n-1]
+	return list[n-1]
 }
 
 func (t *Thrift) give(port int, c *connection) {

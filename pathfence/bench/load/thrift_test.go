@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -129,4 +131,35 @@ func TestThriftGivesUp(t *testing.T) {
 	if err := client.Ask("a", 0, time.Now().Add(10*time.Millisecond)); !errors.As(err, &timeout) || !timeout.Timeout() {
 		t.Errorf("it ended with %v", err)
 	}
+}
+
+// However many take connections and give them back at a time, none is two requests' at once.
+func TestOneRequestAConnection(t *testing.T) {
+	const requests, rounds, port = 8, 200_000, 1
+	client := NewThrift(nil)
+	used := map[*connection]*atomic.Bool{}
+	for range requests {
+		c := &connection{}
+		used[c] = new(atomic.Bool)
+		client.give(port, c)
+	}
+	var under sync.WaitGroup
+	for range requests {
+		under.Go(func() {
+			for range rounds {
+				c := client.spare(port)
+				if c == nil {
+					t.Error("fewer connections are spare than nobody uses")
+					return
+				}
+				if used[c].Swap(true) {
+					t.Error("two requests have one connection")
+					return
+				}
+				used[c].Store(false)
+				client.give(port, c)
+			}
+		})
+	}
+	under.Wait()
 }
