@@ -1,5 +1,5 @@
 # The path plane: PathFence. Included from the top-level Makefile.
-.PHONY: pathfence-deps pathfence-build pathfence-test pathfence-java-build pathfence-java-test pathfence-sanitize pathfence-vectors pathfence-simulation pathfence-bench-build pathfence-bench-java-build pathfence-bench pathfence-bench-java
+.PHONY: pathfence-deps pathfence-build pathfence-test pathfence-java-build pathfence-java-test pathfence-sanitize pathfence-vectors pathfence-simulation pathfence-bench-build pathfence-bench-java-build pathfence-bench pathfence-bench-java pathfence-bench-lab
 
 PATHFENCE_CPP := cd pathfence/cpp && cmake
 # Maven runs for a minute at most: time that a better compiler takes does not come back.
@@ -45,15 +45,20 @@ pathfence-simulation: ## the simulation's table: all arms, scales, disturbances 
 pathfence-bench-build: ## the benchmark's programs, in build/pathfence/bench/
 	cmake -S pathfence/bench/cpp -B $(BENCH) >/dev/null
 	cmake --build $(BENCH)
-	$(GO) build -o $(BENCH)/bench ./pathfence/bench
+	CGO_ENABLED=0 $(GO) build $(GOFLAGS_STATIC) -o $(BENCH)/bench ./pathfence/bench
 
 pathfence-bench-java-build: pathfence-java-build ## the benchmark's Java service
 	$(BENCH_MVN) package
 
 # QUICK=1: a look. JSON=FILE: the record. Further flags in BENCH_FLAGS.
-BENCH_RUN = $(BENCH)/bench --node $(BENCH)/pathfence-bench-node $(if $(QUICK),--quick) $(if $(JSON),--json $(JSON)) $(BENCH_FLAGS)
+BENCH_CHOICE = --node $(BENCH)/pathfence-bench-node $(if $(QUICK),--quick) $(if $(JSON),--json $(JSON)) $(BENCH_FLAGS)
+BENCH_RUN = $(BENCH)/bench $(BENCH_CHOICE)
 pathfence-bench: pathfence-bench-build ## what the fence does to two paths that share a service, beside what else one can do: C++; pathfence/bench/README.md
 	$(BENCH_RUN)
 
 pathfence-bench-java: pathfence-bench-build pathfence-bench-java-build ## the same in Java
 	$(BENCH_RUN) --java $(BENCH_JAR)
+
+# One guest at a time: a repetition is one. What JSON=FILE has of the same plan and build is not done again.
+pathfence-bench-lab: temper sched guest pathfence-bench-build ## the deciding part of it in the deterministic lab, whatever else this machine does; 40 minutes
+	$(BENCH)/bench lab --temper bin/temper $(BENCH_CHOICE)

@@ -20,6 +20,7 @@ func main() { cli.Main(newCommand()) }
 
 type flags struct {
 	node, jar, file    string
+	temper             string
 	arms, disturbances []string
 	repetitions        int
 	retries            int
@@ -37,19 +38,13 @@ func newCommand() *cobra.Command {
 		Args:  cli.UsageArgs(cobra.NoArgs),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	})
-	root.Flags().StringVar(&f.node, "node", "", "pathfence-bench-node, as 'make pathfence-bench-build' builds it")
+	f.choice(root)
 	root.Flags().StringVar(&f.jar, "java", "", "measure the Java service: its jar, as 'make pathfence-bench-java-build' builds it")
-	root.Flags().StringArrayVar(&f.arms, "arm", nil, "an arm; can be given again (default: those of the table; 'all': the fence without each of its parts, too)")
-	root.Flags().StringArrayVar(&f.disturbances, "disturbance", nil, "a disturbance; can be given again (default: those of the table; 'traces', 'networks', 'all')")
-	root.Flags().IntVar(&f.repetitions, "repetitions", 5, "how often all is done")
 	root.Flags().IntVar(&f.retries, "retries", 0, "how often a run that does not count is done again")
-	root.Flags().Uint64Var(&f.seed, "seed", 1, "of the arrivals and of the order of the runs")
-	root.Flags().BoolVar(&f.quick, "quick", false, "a look: short runs, three arms, three disturbances, once")
-	root.Flags().BoolVar(&f.instructions, "instructions", false, "count what a request costs the service, too; needs valgrind, and takes half a minute")
-	root.Flags().StringVar(&f.file, "json", "", "file for the record; written after each run")
+	f.counting(root)
 	root.PersistentFlags().BoolVar(&f.check, "check", false, "fail if a bar is missed or was not measured")
 	root.PersistentFlags().BoolVar(&f.regardless, "regardless", false, "let the table and the bars count what is not valid, too: a look on a busy machine, no result")
-	root.AddCommand(&cobra.Command{
+	root.AddCommand(f.labCommand(), f.guestCommand(), &cobra.Command{
 		Use:   "report FILE",
 		Short: "Print the table and the bars of a record",
 		Args:  cli.UsageArgs(cobra.ExactArgs(1)),
@@ -62,6 +57,21 @@ func newCommand() *cobra.Command {
 		},
 	})
 	return root
+}
+
+// choice are the flags that say what is measured.
+func (f *flags) choice(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.node, "node", "", "pathfence-bench-node, as 'make pathfence-bench-build' builds it")
+	cmd.Flags().StringArrayVar(&f.arms, "arm", nil, "an arm; can be given again (default: those of the table; 'all': the fence without each of its parts, too)")
+	cmd.Flags().StringArrayVar(&f.disturbances, "disturbance", nil, "a disturbance; can be given again (default: those of the table; 'traces', 'networks', 'all')")
+	cmd.Flags().IntVar(&f.repetitions, "repetitions", 5, "how often all is done")
+	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "of the arrivals and of the order of the runs")
+	cmd.Flags().BoolVar(&f.quick, "quick", false, "a look: fewer arms and disturbances, shorter runs, once")
+	cmd.Flags().StringVar(&f.file, "json", "", "file for the record; written as it grows")
+}
+
+func (f *flags) counting(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.instructions, "instructions", false, "count what a request costs the service, too; needs valgrind, and takes half a minute")
 }
 
 func (f *flags) run(cmd *cobra.Command) error {
@@ -118,16 +128,21 @@ func (f *flags) study() (s trial.Study, err error) {
 		s.Timeline, s.Repetitions = trial.Quick, 1
 		s.Arms, disturbances = language.Quick(), trial.QuickDisturbances
 	}
+	return s, f.choose(&s, disturbances)
+}
+
+// choose puts in what was asked for by name, in place of what is usual.
+func (f *flags) choose(s *trial.Study, disturbances []string) (err error) {
 	if len(f.arms) > 0 {
-		if s.Arms, err = language.Named(f.arms); err != nil {
-			return s, err
+		if s.Arms, err = trial.Languages[s.Language].Named(f.arms); err != nil {
+			return err
 		}
 	}
 	if len(f.disturbances) > 0 {
 		disturbances = f.disturbances
 	}
 	s.Disturbances, err = trial.DisturbancesNamed(disturbances)
-	return s, err
+	return err
 }
 
 func read(file string) (r record.Record, err error) {

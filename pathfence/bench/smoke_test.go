@@ -24,7 +24,7 @@ var (
 func TestSmoke(t *testing.T) {
 	names := []string{record.Slow, record.Freeze, "one downstream", record.Saturation, record.NetworkSlow}
 	restore := trial.Quick
-	trial.Quick = trial.Timeline{WarmUp: 300 * time.Millisecond, Disturbed: time.Second, After: 200 * time.Millisecond}
+	trial.Quick = trial.Timeline{WarmUp: 300 * time.Millisecond, Disturbed: time.Second, After: 200 * time.Millisecond, Late: 5 * time.Millisecond}
 	defer func() { trial.Quick = restore }()
 
 	file := filepath.Join(t.TempDir(), "record.json")

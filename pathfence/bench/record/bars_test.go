@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"testing"
+	"time"
 
 	"temper.dev/temper/internal/golden"
 )
@@ -46,7 +47,7 @@ func example() Record {
 	for i := range r.Rows {
 		if row := &r.Rows[i]; row.Arm == Fence && row.Disturbance == Freeze && row.Repetition == 3 {
 			row.Goodput = 0
-			row.Judge(0.5)
+			row.Judge(0.5, time.Second)
 		}
 	}
 	return r
@@ -128,7 +129,7 @@ func TestEachBarCanBeMissed(t *testing.T) {
 		}, []string{"throughput at saturation over the shared pool's"}},
 		{"what does not count", func(r *Row) {
 			if is(r, Alone, None, Innocent) {
-				r.Judge(1)
+				r.Judge(1, time.Second)
 			}
 		}, []string{"innocent path's p99 over its p99 alone", "seconds until the innocent path is back", "innocent path's p99 over its p99 alone", "seconds until the innocent path is back"}},
 	} {

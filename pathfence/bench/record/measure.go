@@ -56,20 +56,17 @@ func (w Window) Measure(results []load.Result, path string) Row {
 	return row
 }
 
-// Bounds of what is no fault of an arm.
-const (
-	mostForeign = 0.1 // CPUs
-	mostLate    = 5.0 // ms
-)
+// mostForeign is how many CPUs others may have had where a row is to count.
+const mostForeign = 0.1
 
 // Judge says whether a row counts, by what others took meanwhile and by whether requests were sent when they were due.
-func (r *Row) Judge(foreignCPUs float64) {
+func (r *Row) Judge(foreignCPUs float64, mostLate time.Duration) {
 	r.ForeignCPUs = foreignCPUs
 	switch {
 	case foreignCPUs > mostForeign:
 		r.InvalidReason = fmt.Sprintf("others had %.2f CPUs, more than %.2f", foreignCPUs, mostForeign)
-	case r.LateMS > mostLate:
-		r.InvalidReason = fmt.Sprintf("one in a hundred requests was sent %.1f ms late, more than %.0f", r.LateMS, mostLate)
+	case r.LateMS > inMS(mostLate):
+		r.InvalidReason = fmt.Sprintf("one in a hundred requests was sent %.1f ms late, more than %.0f", r.LateMS, inMS(mostLate))
 	}
 	r.Valid = r.InvalidReason == ""
 }

@@ -60,7 +60,7 @@ func TestJudge(t *testing.T) {
 		valid         bool
 	}{{0, 0, true}, {0.1, 5, true}, {-0.05, 0, true}, {0.11, 0, false}, {0, 5.1, false}} {
 		row := Row{LateMS: c.late}
-		row.Judge(c.foreign)
+		row.Judge(c.foreign, 5*time.Millisecond)
 		if row.Valid != c.valid || row.Valid != (row.InvalidReason == "") || row.ForeignCPUs != c.foreign {
 			t.Errorf("%v foreign CPUs and %v ms late: %+v", c.foreign, c.late, row)
 		}

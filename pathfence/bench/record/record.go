@@ -58,7 +58,8 @@ type Record struct {
 type Machine struct {
 	Kernel string            `json:"kernel"` // uname -r
 	CPUs   int               `json:"cpus"`
-	Hashes map[string]string `json:"hashes"` // SHA-256 of the programs
+	Lab    bool              `json:"lab,omitempty"` // the deterministic one of 'temper lab': time is executed instructions
+	Hashes map[string]string `json:"hashes"`        // SHA-256 of the programs
 }
 
 // Row is what one path got from one arm while it was disturbed, or recovered.

@@ -9,10 +9,13 @@ import (
 	"temper.dev/temper/pathfence/spec/model/sim"
 )
 
-// What the table has, and what a look has.
+// What the table has, and what a look has; and of both, what the lab has time for.
 var (
-	TableDisturbances = []string{record.None, record.Slow, record.Freeze, record.Surge, "one downstream", record.Saturation}
-	QuickDisturbances = []string{record.Slow, record.Freeze, record.Surge}
+	TableDisturbances    = []string{record.None, record.Slow, record.Freeze, record.Surge, "one downstream", record.Saturation}
+	QuickDisturbances    = []string{record.Slow, record.Freeze, record.Surge}
+	LabDisturbances      = []string{record.Slow, record.Freeze, record.Surge}
+	QuickLabDisturbances = []string{record.Slow}
+	LabArms              = []string{record.Shared, "shared with expiry", "shared with shedding", "static bulkhead", record.Fence}
 )
 
 // Named finds arms; "all" is all of them.

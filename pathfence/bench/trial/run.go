@@ -226,7 +226,7 @@ func (r Run) rows(results []load.Result, marks map[time.Duration]stage.CPU) (row
 		for _, path := range paths {
 			row := w.Measure(results, path)
 			row.Arm, row.Disturbance, row.Repetition = r.Arm.Name, disturbance, r.Repetition
-			row.Judge(stage.Foreign(marks[from], marks[to]))
+			row.Judge(stage.Foreign(marks[from], marks[to]), r.Timeline.Late)
 			rows = append(rows, row)
 		}
 	}

@@ -55,9 +55,34 @@ func (s Study) Do(ctx context.Context, log io.Writer, done func([]record.Row) er
 	return nil
 }
 
-// left is how long so many runs take; processes start and end in about half a second.
+// Repeat does the runs of one repetition, each once, and gives each run's rows to done.
+func (s Study) Repeat(ctx context.Context, repetition int, done func([]record.Row) error) error {
+	for _, r := range s.repetition(repetition) {
+		rows, err := r.Do(ctx)
+		if err == nil {
+			err = done(rows)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Runs says what is done in one repetition, in its order.
+func (s Study) Runs(repetition int) (names []string) {
+	for _, r := range s.repetition(repetition) {
+		names = append(names, r.Disturbance.Name+" · "+r.Arm.Name)
+	}
+	return names
+}
+
+// Takes is how long a run takes; processes start and end in about half a second.
+func (s Study) Takes() time.Duration { return s.Timeline.end() + lead + 500*time.Millisecond }
+
+// left is how long so many runs take.
 func (s Study) left(runs int) time.Duration {
-	return (time.Duration(runs) * (s.Timeline.end() + lead + 500*time.Millisecond)).Round(time.Second)
+	return (time.Duration(runs) * s.Takes()).Round(time.Second)
 }
 
 // repetition is the runs of one repetition, in the order in which they are done.
@@ -86,10 +111,19 @@ func (s Study) repetition(n int) (runs []Run) {
 
 // Plan is what a record says of a study.
 func (s Study) Plan() any {
+	names := func(n int, name func(int) string) (list []string) {
+		for i := range n {
+			list = append(list, name(i))
+		}
+		return list
+	}
 	return struct {
-		Language    string   `json:"language"`
-		Scale       Scale    `json:"scale"`
-		Timeline    Timeline `json:"timeline"`
-		Repetitions int      `json:"repetitions"`
-	}{s.Language, s.Scale, s.Timeline, s.Repetitions}
+		Language     string   `json:"language"`
+		Scale        Scale    `json:"scale"`
+		Timeline     Timeline `json:"timeline"`
+		Arms         []string `json:"arms"`
+		Disturbances []string `json:"disturbances"`
+		Repetitions  int      `json:"repetitions"`
+	}{s.Language, s.Scale, s.Timeline, names(len(s.Arms), func(i int) string { return s.Arms[i].Name }),
+		names(len(s.Disturbances), func(i int) string { return s.Disturbances[i].Name }), s.Repetitions}
 }

@@ -103,7 +103,7 @@ func TestOnward(t *testing.T) {
 
 func TestActions(t *testing.T) {
 	at := func(d Disturbance) (times []time.Duration) {
-		for _, a := range d.actions(Timeline{time.Second, time.Second, time.Second}, nil) {
+		for _, a := range d.actions(Timeline{WarmUp: time.Second, Disturbed: time.Second, After: time.Second}, nil) {
 			times = append(times, a.at)
 		}
 		return times

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"temper.dev/temper/internal/bench"
+	"temper.dev/temper/internal/cli"
+	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/pathfence/bench/inlab"
+	"temper.dev/temper/pathfence/bench/record"
+	"temper.dev/temper/pathfence/bench/trial"
+)
+
+func (f *flags) labCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "lab --temper FILE --node FILE",
+		Short: "Measure the C++ service in guests of the deterministic lab, where other work on this machine changes nothing",
+		Args:  cli.UsageArgs(cobra.NoArgs),
+		RunE:  func(cmd *cobra.Command, _ []string) error { return f.runInLab(cmd) },
+	}
+	f.choice(cmd)
+	f.counting(cmd)
+	cmd.Flags().StringVar(&f.temper, "temper", "", "temper, as 'make build' builds it")
+	return cmd
+}
+
+func (f *flags) guestCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:    "guest --node FILE REPETITION",
+		Short:  "What 'lab' runs in a guest: one repetition",
+		Hidden: true,
+		Args:   cli.UsageArgs(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			repetition, err := strconv.Atoi(args[0])
+			if err != nil {
+				return exit.New(exit.Usage, "", "no repetition: %w", err)
+			}
+			study, err := f.labStudy()
+			if err != nil {
+				return exit.New(exit.Usage, "see --help", "%w", err)
+			}
+			return inlab.Play(cmd.Context(), cmd.OutOrStdout(), study, repetition)
+		},
+	}
+	f.choice(cmd)
+	return cmd
+}
+
+// labStudy is what is measured in the lab, where all takes three times as long: the arms and disturbances that decide.
+func (f *flags) labStudy() (s trial.Study, err error) {
+	s = trial.Study{
+		Programs: trial.Programs{Node: f.node, Service: []string{f.node, "service"}}, Language: "cpp",
+		Scale: trial.Standard, Timeline: trial.Lab, Repetitions: f.repetitions, Seed: f.seed,
+	}
+	disturbances := trial.LabDisturbances
+	if s.Arms, err = trial.Languages[s.Language].Named(trial.LabArms); err != nil {
+		return s, err
+	}
+	if f.quick {
+		s.Repetitions, s.Arms, disturbances = 1, trial.Languages[s.Language].Quick(), trial.QuickLabDisturbances
+	}
+	return s, f.choose(&s, disturbances)
+}
+
+func (f *flags) runInLab(cmd *cobra.Command) error {
+	study, err := f.labStudy()
+	if err != nil {
+		return exit.New(exit.Usage, "see 'bench lab --help'", "%w", err)
+	}
+	folder, err := os.MkdirTemp("", "pathfence-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	guest := inlab.Guest{Temper: f.temper, Log: cmd.ErrOrStderr()}
+	if guest.Files, err = inlab.Pack(self, f.node, folder); err != nil {
+		return exit.New(exit.Usage, "build it with 'make pathfence-bench-build'", "%w", err)
+	}
+	r, err := f.labRecord(study, guest.Files)
+	if err != nil {
+		return err
+	}
+	if f.instructions && r.Instructions == nil {
+		if r.Instructions, err = study.Instructions(cmd.Context(), cmd.ErrOrStderr()); err != nil {
+			return exit.New(exit.Failed, "", "%w", err)
+		}
+	}
+	err = guest.Do(cmd.Context(), study, f.guestArguments(), &r, func() error {
+		if f.file == "" {
+			return nil
+		}
+		return bench.WriteJSON(f.file, r)
+	})
+	switch {
+	case cmd.Context().Err() != nil:
+		return cli.Interrupted()
+	case err != nil:
+		return exit.New(exit.Failed, "", "%w", err)
+	}
+	return f.report(cmd.OutOrStdout(), r)
+}
+
+// labRecord is what the file has of the same plan already, or an empty record.
+func (f *flags) labRecord(study trial.Study, files inlab.Files) (r record.Record, err error) {
+	r = record.Record{Schema: record.Schema, Seed: f.seed, Plan: study.Plan(), Machine: record.Machine{CPUs: inlab.CPUs, Lab: true}}
+	if r.Machine.Hashes, err = files.Hashes(); err != nil || f.file == "" {
+		return r, err
+	}
+	begun, err := read(f.file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, nil
+	}
+	if err == nil {
+		err = inlab.Resume(begun, &r)
+	}
+	if err != nil {
+		return r, fmt.Errorf("%s: %w", f.file, err)
+	}
+	return r, nil
+}
+
+// guestArguments tell the guest's bench what is measured.
+func (f *flags) guestArguments() []string {
+	arguments := []string{"guest", "--node", inlab.Node, "--seed", fmt.Sprint(f.seed), "--repetitions", fmt.Sprint(f.repetitions)}
+	for _, arm := range f.arms {
+		arguments = append(arguments, "--arm", arm)
+	}
+	for _, d := range f.disturbances {
+		arguments = append(arguments, "--disturbance", d)
+	}
+	if f.quick {
+		arguments = append(arguments, "--quick")
+	}
+	return slices.Clip(arguments)
+}
