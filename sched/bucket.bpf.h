@@ -9,7 +9,8 @@
  * the last half periods says how much this one may take: two of them a quota and AHEAD for each CPU of the node, but no
  * more than two quotas; twenty of them, ten periods, 1.01 quotas a period; and the burst beside. What was taken
  * beyond the quota is paid back by a tenth of what follows. So whoever always wants more gets its quota evenly, and nobody
- * stands still. A period shorter than SHORT_PERIOD is kept over that. With LIMITS_FREEZE a quota comes at once, each period.
+ * stands still. A period shorter than SHORT_PERIOD is kept over that. In a cgroup whose mode is LIMITS_FREEZE a quota
+ * comes at once, each period.
  *
  * Turns are long while nobody waits, since each costs a timer and a switch, and short enough that all who wait
  * have one soon.
@@ -38,6 +39,8 @@ struct {
 	__type(key, u32);
 	__type(value, struct temper_limit);
 } limits SEC(".maps");
+
+static u64 limits_gen; /* raised by any change of a limit; 0: there has never been one */
 
 static __always_inline struct temper_limit *limit_at(u32 index)
 {
@@ -114,6 +117,43 @@ __noinline u32 begin_half_period(u32 index, u64 now)
 	return 0;
 }
 
+/* What becomes of who has used up the limit of this cgroup: enum temper_limits. */
+static __always_inline u32 mode_of(u32 index)
+{
+	struct cgroup_slot *s = slot_at(index);
+
+	tier_of_slot(index); /* brings the slot up to date */
+	return s ? s->limits : config.limits;
+}
+
+/* A cgroup has come, or its limit was changed; a quota of 0 is none. */
+static void set_limit(u32 index, u64 quota_ns, u64 period_ns, u64 burst_ns)
+{
+	struct temper_limit *l = limit_at(index);
+
+	if (!l || (!quota_ns && !l->quota_ns))
+		return;
+	if (!period_ns)
+		period_ns = 1;
+	/* The kernel takes quotas of centuries: more than all CPUs have is as good, and rate_of() can count it. */
+	if (quota_ns > MAX_CPUS * period_ns)
+		quota_ns = MAX_CPUS * period_ns;
+	if (quota_ns == l->quota_ns && period_ns == l->period_ns && burst_ns == l->burst_ns)
+		return;
+	if (!l->quota_ns) {
+		l->filled_at = clock_ns();
+		l->left_ns = quota_ns;
+	}
+	l->period_ns = period_ns;
+	l->half_ns = (l->period_ns > SHORT_PERIOD ? l->period_ns : SHORT_PERIOD) / 2;
+	l->half_ends = 0;
+	l->burst_ns = burst_ns;
+	l->quota_ns = quota_ns;
+	if (l->left_ns > capacity(l))
+		l->left_ns = capacity(l);
+	__sync_fetch_and_add(&limits_gen, 1);
+}
+
 /* With LIMITS_FREEZE. */
 static __always_inline u32 fill_at_once(struct temper_limit *l, u64 last, u64 since)
 {
@@ -145,7 +185,8 @@ __noinline u32 fill(u32 index, u64 now)
 	since = now - last;
 	if (!l->period_ns || (s64)since < (s64)FILL_STEP)
 		return 0;
-	if (config.limits == LIMITS_FREEZE)
+	l->mode = mode_of(index);
+	if (l->mode == LIMITS_FREEZE)
 		return fill_at_once(l, last, since);
 	/* A bucket is full after a period of the longest. */
 	came = ((since > LONGEST_PERIOD ? LONGEST_PERIOD : since) * rate_of(l)) >> 20;

@@ -9,7 +9,8 @@
 
 #define TEMPER_OPS_NAME "temper"
 #define TEMPER_MAX_CPUS 512
-#define TEMPER_ABI 5 /* raised whenever a struct below changes its layout */
+#define TEMPER_MAX_CGROUPS 16384 /* a power of two */
+#define TEMPER_ABI 6 /* raised whenever a struct below changes its layout */
 
 enum temper_tier {
 	TIER_SYSTEM = 0, /* kernel threads, kubelet, runtime: first, within a share */
@@ -62,6 +63,13 @@ struct temper_stats {
 	unsigned long long rechecks;	 /* exit checks that lost the race with an entry check and were repeated */
 	unsigned long long system_over;	 /* times that system tasks had used up their guaranteed share */
 	unsigned long long critical_over; /* times that critical tasks had used up their reservation */
+	unsigned long long crowded;	 /* cgroups, now, that found no slot: their limits are not kept */
+};
+
+/* Map "tiers": hash by cgroup id, written from user space: what is so for a cgroup and all below that have no entry. */
+struct temper_assignment {
+	unsigned short tier;   /* enum temper_tier */
+	unsigned short limits; /* enum temper_limits + 1, but not LIMITS_IGNORE; 0: the node's */
 };
 
 /* Map "control": array with one entry, written from user space. */
@@ -101,6 +109,8 @@ struct temper_limit {
 	long long allowed_ns;		  /* in this half period */
 	unsigned int held;		  /* tasks that wait */
 	unsigned int admitted;		  /* tasks that wait for a CPU, not for this */
+	unsigned int mode;		  /* enum temper_limits */
+	unsigned int pad;
 };
 
 /* Section ".rodata.config": set by the loader before the programs are loaded. */
@@ -113,8 +123,8 @@ struct temper_config {
 	unsigned int smt;	/* some core has more than one thread */
 	unsigned int llcs;	/* last-level caches: several CPUs may share one */
 	unsigned int smt_exclusive; /* no background beside a sibling that runs critical work */
-	unsigned int limits;	/* enum temper_limits */
-	unsigned int pad;
+	unsigned int limits;	/* enum temper_limits, of cgroups that were assigned none of their own */
+	unsigned int read_limits; /* the kernel tells of none: bandwidth.bpf.h */
 	unsigned long long heartbeat_timeout_ns; /* 0: an orphan stays */
 };
 
@@ -172,7 +182,8 @@ enum temper_status {
 
 _Static_assert(sizeof(struct temper_hist) == 8 * TEMPER_HIST_BUCKETS, "hist");
 _Static_assert(sizeof(struct temper_tier_stats) == 64 + sizeof(struct temper_hist), "tier_stats");
-_Static_assert(sizeof(struct temper_limit) == 432, "limit");
+_Static_assert(sizeof(struct temper_assignment) == 4, "assignment");
+_Static_assert(sizeof(struct temper_limit) == 440, "limit");
 _Static_assert(sizeof(struct temper_info) == 136, "info");
 _Static_assert(sizeof(struct temper_exit_info) == 656, "exit_info");
 

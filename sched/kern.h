@@ -136,6 +136,18 @@ struct kernfs_node {
 struct cgroup {
 	int level;
 	struct kernfs_node *kn;
+	struct cgroup_subsys_state *subsys[2]; /* there are more */
+};
+struct cgroup_subsys_state {
+	struct cgroup *cgroup;
+};
+struct cfs_bandwidth {
+	s64 period;
+	u64 quota, burst;
+};
+struct task_group {
+	struct cgroup_subsys_state css;
+	struct cfs_bandwidth cfs_bandwidth;
 };
 struct scx_init_task_args {
 	bool fork;
@@ -184,6 +196,7 @@ enum scx_dsq_iter_flags { SCX_DSQ_ITER_REV = 1 << 16 };
 enum scx_kick_flags { SCX_KICK_IDLE = 1, SCX_KICK_PREEMPT = 2 };
 enum scx_enq_flags { SCX_ENQ_HEAD = 16, SCX_ENQ_PREEMPT = 1ULL << 32 };
 enum scx_ent_flags { SCX_TASK_QUEUED = 1 };
+enum cgroup_subsys_id { cpu_cgrp_id = 1 };
 enum scx_wake_flags { SCX_WAKE_SYNC = 16 };
 enum scx_ops_flags { SCX_OPS_ENQ_LAST = 1 << 1, SCX_OPS_ENQ_EXITING = 1 << 2, SCX_OPS_ENQ_MIGRATION_DISABLED = 1 << 4 };
 

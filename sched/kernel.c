@@ -138,18 +138,29 @@ bool kernel_names_value(const char *type, const char *value)
 	return found;
 }
 
+static bool kernel_has_member(const char *type, const char *member)
+{
+	struct btf *btf = kernel_types();
+	int id = btf ? btf__find_by_name_kind(btf, type, BTF_KIND_STRUCT) : -1;
+	const struct btf_type *t = id > 0 ? btf__type_by_id(btf, id) : NULL;
+	bool found = false;
+
+	for (int i = 0; t && !found && i < btf_vlen(t); i++)
+		found = !strcmp(btf__name_by_offset(btf, btf_members(t)[i].name_off), member);
+	btf__free(btf);
+	return found;
+}
+
 /* Whether a scheduler hears of cpu.max. */
 bool kernel_tells_limits(void)
 {
-	struct btf *btf = kernel_types();
-	int id = btf ? btf__find_by_name_kind(btf, "sched_ext_ops", BTF_KIND_STRUCT) : -1;
-	const struct btf_type *ops = id > 0 ? btf__type_by_id(btf, id) : NULL;
-	bool found = false;
+	return kernel_has_member("sched_ext_ops", "cgroup_set_bandwidth");
+}
 
-	for (int i = 0; ops && !found && i < btf_vlen(ops); i++)
-		found = !strcmp(btf__name_by_offset(btf, btf_members(ops)[i].name_off), "cgroup_set_bandwidth");
-	btf__free(btf);
-	return found;
+/* Whether it can be read where the fair class keeps it. */
+bool kernel_keeps_limits(void)
+{
+	return kernel_has_member("cfs_bandwidth", "quota");
 }
 
 static enum temper_status check_types(const char *release)

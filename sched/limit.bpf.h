@@ -13,19 +13,34 @@
  * A cgroup slot caches which limited one is nearest above it, as it does its tier. Without any limit on the node
  * that is one comparison.
  *
- * Limits: cpu.max of the kernel's cgroups only, and told by the kernel since 6.17. A turn may end late by what a timer
+ * Limits: cpu.max of the kernel's cgroups only; before 6.17 it is read (bandwidth.bpf.h). A turn may end late by what a timer
  * is late.
  */
 #ifndef TEMPER_LIMIT_BPF_H
 #define TEMPER_LIMIT_BPF_H
 
-#include "bucket.bpf.h"
+#include "bandwidth.bpf.h"
 
-/* With LIMITS_GAP: cgroups that hold tasks, a bit each. */
+/* Cgroups that hold tasks and whose mode is LIMITS_GAP, a bit each. */
 enum { SLOT_WORDS = MAX_CGROUPS / 64 };
 static u64 holding[SLOT_WORDS];
+static u32 nr_holding; /* bits that are set */
 
-static u64 limits_gen; /* raised by any change of a limit; 0: there has never been one */
+static void set_holding(u32 index)
+{
+	u64 bit = 1ULL << (index % 64);
+
+	if (!(__sync_fetch_and_or(&holding[index / 64 % SLOT_WORDS], bit) & bit))
+		__sync_fetch_and_add(&nr_holding, 1);
+}
+
+static void clear_holding(u32 index)
+{
+	u64 bit = 1ULL << (index % 64);
+
+	if (__sync_fetch_and_and(&holding[index / 64 % SLOT_WORDS], ~bit) & bit)
+		__sync_fetch_and_add(&nr_holding, -1);
+}
 
 /* Global, as are others below, so that the verifier follows the loop once. */
 __noinline u32 look_up_limit(u32 index)
@@ -39,6 +54,7 @@ __noinline u32 look_up_limit(u32 index)
 
 		if (!s || !l)
 			break;
+		read_limit(index);
 		if (l->quota_ns) {
 			found = index;
 			break;
@@ -133,34 +149,28 @@ __noinline u32 must_wait_for(u32 index, u64 now)
 	return NO_SLOT;
 }
 
+/*
+ * May a task whose nearest limit is this one run in gaps beyond it? All limits above have to allow it, too, since what is
+ * used in gaps is paid by none.
+ */
+__noinline bool gaps_beyond(u32 index)
+{
+	for (int level = 0; level < MAX_DEPTH; level++) {
+		struct temper_limit *l = index == NO_SLOT ? NULL : limit_at(index);
+
+		if (!l)
+			return level > 0;
+		if (l->mode != LIMITS_GAP)
+			return false;
+		index = limit_above(index);
+	}
+	return false;
+}
+
 /* The kernel's word for none is the greatest number. */
 static __always_inline u64 quota_ns(u64 us)
 {
 	return us < 1ULL << 50 ? us * 1000 : 0;
-}
-
-/* A cgroup has come, or its limit was changed; a quota of 0 is none. */
-static void set_limit(u32 index, u64 quota_ns, u64 period_ns, u64 burst_ns)
-{
-	struct temper_limit *l = limit_at(index);
-
-	if (!l || (!quota_ns && !l->quota_ns))
-		return;
-	/* The kernel takes quotas of centuries: more than all CPUs have is as good, and rate_of() can count it. */
-	if (quota_ns > MAX_CPUS * period_ns)
-		quota_ns = MAX_CPUS * period_ns;
-	if (!l->quota_ns) {
-		l->filled_at = clock_ns();
-		l->left_ns = quota_ns;
-	}
-	l->period_ns = period_ns ?: 1;
-	l->half_ns = (l->period_ns > SHORT_PERIOD ? l->period_ns : SHORT_PERIOD) / 2;
-	l->half_ends = 0;
-	l->burst_ns = burst_ns;
-	l->quota_ns = quota_ns;
-	if (l->left_ns > capacity(l))
-		l->left_ns = capacity(l);
-	__sync_fetch_and_add(&limits_gen, 1);
 }
 
 /* A task need not wait for its limit, but for a CPU. */
@@ -196,8 +206,8 @@ static bool begin_hold(u32 index, u64 now)
 	if (__sync_fetch_and_add(&l->held, 1))
 		return false;
 	l->held_since = now;
-	if (config.limits == LIMITS_GAP)
-		__sync_fetch_and_or(&holding[index / 64 % SLOT_WORDS], 1ULL << (index % 64));
+	if (gaps_beyond(index))
+		set_holding(index);
 	return true;
 }
 

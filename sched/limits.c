@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * CPU limits. While a sched_ext scheduler is attached the kernel does not enforce cpu.max. This scheduler does,
- * where the kernel tells it of them, from 6.17 on; elsewhere a node with limits is left alone.
+ * where the kernel tells it of them, from 6.17 on, and before that by reading them (bandwidth.bpf.h); elsewhere a node with
+ * limits is left alone.
  */
 #define _XOPEN_SOURCE 700
 #include <errno.h>
@@ -35,12 +36,32 @@ static int look_at(const char *path, const struct stat *st, int type, struct FTW
 	return 0;
 }
 
+/* Of the node; 0 where the kernel does not say. */
+static int count_cgroups(void)
+{
+	FILE *f = fopen(CGROUP_ROOT "/cgroup.stat", "r");
+	int descendants = -1;
+
+	if (f) {
+		if (fscanf(f, "nr_descendants %d", &descendants) != 1)
+			descendants = -1;
+		fclose(f);
+	}
+	return descendants + 1;
+}
+
+bool limits_are_read(void)
+{
+	return options.read_limits || !kernel_tells_limits();
+}
+
 enum temper_status choose_limits(enum temper_limits *limits)
 {
-	bool told = kernel_tells_limits();
+	bool known = !limits_are_read() || kernel_keeps_limits();
+	int cgroups = count_cgroups();
 
-	*limits = told ? options.limits : LIMITS_IGNORE;
-	if (*limits != LIMITS_IGNORE)
+	*limits = known ? options.limits : LIMITS_IGNORE;
+	if (*limits != LIMITS_IGNORE && cgroups < TEMPER_MAX_CGROUPS)
 		return TEMPER_OK;
 	nr_limited = 0;
 	if (nftw(CGROUP_ROOT, look_at, 32, FTW_PHYS | FTW_MOUNT))
@@ -51,8 +72,13 @@ enum temper_status choose_limits(enum temper_limits *limits)
 		note("%d cgroups have a CPU limit that is NOT kept from now on, %s the first", nr_limited, example);
 		return TEMPER_OK;
 	}
+	if (known)
+		return fail(TEMPER_LIMITS_PRESENT,
+			    "%d cgroups have a CPU limit, %s the first, and of the node's %d cgroups only %d can be known; "
+			    "remove some, or say --limits ignore",
+			    nr_limited, example, cgroups, TEMPER_MAX_CGROUPS - 1);
 	return fail(TEMPER_LIMITS_PRESENT,
-		    "%d cgroups have a CPU limit, %s the first, and this kernel tells no scheduler of limits (6.17 and later do); "
-		    "lift them, or say --limits ignore",
+		    "%d cgroups have a CPU limit, %s the first, and this kernel neither tells a scheduler of them (6.17 and later do) "
+		    "nor has cfs_bandwidth.quota among its types; lift them, or say --limits ignore",
 		    nr_limited, example);
 }

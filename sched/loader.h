@@ -29,6 +29,7 @@ struct options {
 	enum temper_loan loan;
 	bool smt_exclusive;
 	enum temper_limits limits;
+	bool read_limits;
 	bool detach;
 	bool json;
 	bool verbose;
@@ -48,8 +49,11 @@ const char *untagged_function(void); /* NULL: none */
 bool kernel_names_value(const char *type, const char *value);
 
 bool kernel_tells_limits(void);
+bool kernel_keeps_limits(void);
+/* Whether this scheduler reads them there. */
+bool limits_are_read(void);
 
-/* What is done about cpu.max: LIMITS_IGNORE where the kernel does not tell of it, and then refuse while there is any. */
+/* What is done about cpu.max: LIMITS_IGNORE where nobody can know of it, and then refuse while there is any. */
 enum temper_status choose_limits(enum temper_limits *limits);
 
 bool parse_cpus(const char *text, unsigned long long *words);

@@ -36,8 +36,9 @@ static const char help[] =
 	"  --limits MODE             what becomes of a task whose cgroup has used up its cpu.max: paced (it waits for a\n"
 	"                            few milliseconds, since quota comes in evenly; default), gap (it may use what\n"
 	"                            nobody wants), freeze (it waits for the next period, as under the stock kernel),\n"
-	"                            ignore (nothing: limits are NOT kept). Before 6.17 the kernel tells of no limits:\n"
-	"                            where there are any, the scheduler is then attached with 'ignore' only\n"
+	"                            ignore (nothing: limits are NOT kept)\n"
+	"  --read-limits             read limits out of the kernel's memory ten times a second, as is done before 6.17,\n"
+	"                            also where the kernel tells of them\n"
 	"  --json                    events as JSON lines on stdout\n"
 	"  --verbose                 show what libbpf and the verifier say\n"
 	"  --version, --help\n"
@@ -107,7 +108,7 @@ static unsigned millicpus(const char *text)
 
 void parse_options(int argc, char **argv)
 {
-	enum { TIER = 1, PIN, NO_PIN, HEARTBEAT, SHARE, RESERVATION, FENCE, LOANS, SMT, LIMITS, DETACH, JSON, VERBOSE, VERSION, HELP };
+	enum { TIER = 1, PIN, NO_PIN, HEARTBEAT, SHARE, RESERVATION, FENCE, LOANS, SMT, LIMITS, READ_LIMITS, DETACH, JSON, VERBOSE, VERSION, HELP };
 	static const struct option long_options[] = {
 		{ "tier", required_argument, NULL, TIER },
 		{ "pin", required_argument, NULL, PIN },
@@ -120,6 +121,7 @@ void parse_options(int argc, char **argv)
 		{ "smt", required_argument, NULL, SMT },
 		{ "detach", no_argument, NULL, DETACH },
 		{ "limits", required_argument, NULL, LIMITS },
+		{ "read-limits", no_argument, NULL, READ_LIMITS },
 		{ "json", no_argument, NULL, JSON },
 		{ "verbose", no_argument, NULL, VERBOSE },
 		{ "version", no_argument, NULL, VERSION },
@@ -164,6 +166,9 @@ void parse_options(int argc, char **argv)
 			break;
 		case LIMITS:
 			options.limits = one_of(limits_names, NR_LIMITS, "no such mode of limits:", optarg);
+			break;
+		case READ_LIMITS:
+			options.read_limits = true;
 			break;
 		case JSON:
 			options.json = true;

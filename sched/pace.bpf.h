@@ -9,7 +9,7 @@
  * Method: a task is queued for a CPU while its cgroup, and all limited ones above it, have time left (limit.bpf.h).
  * Else it is held: it waits in a queue of the cgroup that has none, first come first served. As it begins to run it
  * takes a turn; a timer ends that. A cgroup for which tasks wait has a timer that lets go of as many as it
- * has time for. With LIMITS_GAP a CPU that finds nothing to do takes one that is held, which then runs as background.
+ * has time for. In the mode LIMITS_GAP a CPU that finds nothing to do takes one that is held, which then runs as background.
  *
  * Whether a task is held is said by task_state.queued alone. Who takes it out of there, a CPU that queues it anew
  * or the timer, does so by one atomic operation: change_queue() and withdraw() are partners, and whoever comes second
@@ -90,7 +90,7 @@ static void hold(struct task_struct *p, struct task_state *t, u32 by, u64 now, u
 		t->held_at = now;
 	t->queued = QUEUED_HELD + by;
 	if (begin_hold(by, now))
-		start_letting_go(by, config.limits == LIMITS_GAP ? 0 : LEAST_PAUSE);
+		start_letting_go(by, gaps_beyond(by) ? 0 : LEAST_PAUSE);
 	dsq_insert(p, hold_queue(by), slice_ns[TIER_STANDARD], enq_flags);
 }
 
@@ -261,12 +261,12 @@ static u64 next_look(struct temper_limit *l, u32 index)
 	if (missing > 0 && rate)
 		pause = ((u64)missing << 20) / rate;
 	/* Each CPU that has become idle meanwhile is asked anew. */
-	if (config.limits == LIMITS_GAP)
+	if (l->mode == LIMITS_GAP)
 		most = SHORTEST_TURN;
 	return pause < LEAST_PAUSE ? LEAST_PAUSE : pause > most ? most : pause;
 }
 
-/* A CPU is idle, and somebody is held: with LIMITS_GAP it may take one. */
+/* A CPU is idle, and somebody is held who may run in gaps. */
 static __always_inline void offer_gaps(u32 held)
 {
 	u32 cpu;
@@ -290,8 +290,10 @@ static int let_go(void *map, u32 *index, struct limit_timer *slot)
 
 	if (left || !l)
 		return 0;
-	if (all)
+	if (all) {
 		slot->looked_at = now;
+		read_limit(*index);
+	}
 	fill(*index, now);
 	if (!all && l->quota_ns && l->left_ns < worth_beginning(l, *index))
 		most = 0;
@@ -308,8 +310,10 @@ static int let_go(void *map, u32 *index, struct limit_timer *slot)
 	/* Partner: begin_hold(), which starts the timer where it finds that nobody was held. */
 	if (!*(volatile u32 *)&l->held)
 		return 0;
-	if (config.limits == LIMITS_GAP)
+	if (gaps_beyond(*index)) {
+		set_holding(*index); /* in this mode since it has held them */
 		offer_gaps(l->held);
+	}
 	bpf_timer_start(&slot->timer, next_look(l, *index), 0);
 	return 0;
 }
@@ -339,7 +343,8 @@ __noinline bool take_from_hold(u32 index, s32 cpu, u64 now)
 		while ((p = bpf_iter_scx_dsq_next(&it))) {
 			struct task_state *t = task_state(p);
 
-			if (!t || !may_run_on(p, cpu) || p->migration_disabled || !change_queue(t, QUEUED_HELD + index, QUEUED_TAKEN))
+			if (!t || !may_run_on(p, cpu) || p->migration_disabled || !gaps_beyond(limit_of(t->cgroup)) ||
+			    !change_queue(t, QUEUED_HELD + index, QUEUED_TAKEN))
 				continue;
 			t->in_gap = true;
 			taken = dsq_move(&it, p, DSQ_LOCAL);
@@ -359,21 +364,24 @@ __noinline bool take_from_hold(u32 index, s32 cpu, u64 now)
 static __noinline bool take_held(s32 cpu, u64 now)
 {
 	static u32 next;
-	u32 index = find_holding(next), w = index / 64 % SLOT_WORDS;
-	struct temper_limit *l = limit_at(index);
-	u64 bit = 1ULL << (index % 64);
+	u32 index;
+	struct temper_limit *l;
 
+	if (!nr_holding)
+		return false;
+	index = find_holding(next);
+	l = limit_at(index);
 	if (index == NO_SLOT || !l)
 		return false;
-	next = w + 1;
+	next = index / 64 + 1;
 	if (take_from_hold(index, cpu, now))
 		return true;
-	if (l->held)
+	if (l->held && gaps_beyond(index))
 		return false;
 	/* Partner: begin_hold(), which raises `held` first. */
-	__sync_fetch_and_and(&holding[w], ~bit);
-	if (*(volatile u32 *)&l->held)
-		__sync_fetch_and_or(&holding[w], bit);
+	clear_holding(index);
+	if (*(volatile u32 *)&l->held && gaps_beyond(index))
+		set_holding(index);
 	return false;
 }
 
@@ -488,8 +496,12 @@ static s32 open_limit(struct cgroup *cgrp, struct scx_cgroup_init_args *args)
 		return err;
 	__builtin_memset(l, 0, sizeof(*l));
 	l->cgroup = s->id;
-	if (bpf_core_field_exists(args->bw_quota_us))
+	if (config.read_limits) {
+		s->cgroup = (u64)cgrp;
+		read_limit(index);
+	} else if (bpf_core_field_exists(args->bw_quota_us)) {
 		set_limit(index, quota_ns(args->bw_quota_us), args->bw_period_us * USEC, args->bw_burst_us * USEC);
+	}
 	return 0;
 }
 
@@ -511,6 +523,7 @@ static void close_limit(struct cgroup *cgrp)
 
 	if (!s || index == NO_SLOT || s->id != cgrp->kn->id)
 		return;
+	s->cgroup = 0;
 	set_limit(index, 0, 0, 0);
 	scx_bpf_destroy_dsq(hold_queue(index));
 }

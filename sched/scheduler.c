@@ -227,8 +227,8 @@ static void *ops_member(struct scheduler *s, const char *name)
 
 /*
  * What the running kernel has no place for is taken out. Where the flag is not known, the kernel queues tasks that may
- * not migrate as it does all others, and refuses a scheduler that asks for it. Where it tells of no limits, none are
- * kept (choose_limits).
+ * not migrate as it does all others, and refuses a scheduler that asks for it. Where it tells of no limits, they are
+ * read, or not kept (choose_limits).
  */
 static enum temper_status adapt_ops(struct scheduler *s)
 {
@@ -240,7 +240,7 @@ static enum temper_status adapt_ops(struct scheduler *s)
 		return fail(TEMPER_LOAD_FAILED, "the BPF object has no place for its flags, or for limits");
 	if (!kernel_names_value("scx_ops_flags", "SCX_OPS_ENQ_MIGRATION_DISABLED"))
 		*flags &= ~OPS_ENQ_MIGRATION_DISABLED;
-	if (!kernel_tells_limits()) {
+	if (limits_are_read()) {
 		bpf_program__set_autoload(*set_bandwidth, false);
 		*set_bandwidth = NULL;
 	}
@@ -272,6 +272,7 @@ static enum temper_status configure(struct scheduler *s)
 		.llcs = s->llcs,
 		.smt_exclusive = smt && options.smt_exclusive,
 		.limits = s->limits,
+		.read_limits = limits_are_read() && kernel_keeps_limits(),
 		/* Without a pin it cannot be orphaned. */
 		.heartbeat_timeout_ns = options.pin_dir ? options.heartbeat_timeout_s * 1000000000ull : 0,
 	};

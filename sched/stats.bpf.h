@@ -55,12 +55,13 @@ static __always_inline void count_wait(u32 tier, u64 ns)
 		s->tier[tier].max_wait_ns = ns;
 }
 
-#define COUNT(field)                                   \
+#define ADD(field, n)                                  \
 	({                                             \
 		struct temper_stats *__s = get_stats(); \
 		if (__s)                               \
-			__s->field++;                  \
+			__s->field += (n);             \
 	})
+#define COUNT(field) ADD(field, 1)
 /* One register holds the tier where it is compared and where it is used: a copy would not be bounded. */
 #define COUNT_TIER(t, field)                           \
 	({                                             \

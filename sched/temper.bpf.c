@@ -272,7 +272,7 @@ void BPF_PROG(temper_dispatch, s32 cpu, struct task_struct *prev)
 			pay_turn(prev, t);
 			over = turn_must_end(prev, t, now);
 		}
-		t->in_gap = over && config.limits == LIMITS_GAP;
+		t->in_gap = over && gaps_beyond(t->limited);
 		/* Its turn goes on for as long as others wait for what it holds. */
 		if (c->parole && owes(prev, t) && !higher_queued(t->lent_tier, c)) {
 			set_slice(prev, slice_ns[TIER_BACKGROUND]);
@@ -307,7 +307,7 @@ void BPF_PROG(temper_dispatch, s32 cpu, struct task_struct *prev)
 		if ((queued[tier] || c->pinned[tier]) && take(tier, cpu))
 			return;
 	}
-	if (config.limits == LIMITS_GAP && may_take_background(cpu) && take_held(cpu, now))
+	if (may_take_background(cpu) && take_held(cpu, now))
 		return;
 	/* It stays idle. One that becomes so says it in update_idle(): a real-time task may take it first. */
 	if (!c->busy)
@@ -524,6 +524,8 @@ static __always_inline s32 start_timers(void)
 
 	if (err || !start_timer(TIMER_LOOK, LOOK_PERIOD, 0))
 		return err ?: -ENOMEM;
+	if (config.read_limits && (prepare_timer(TIMER_LIMITS, read_limits_anew) || !start_timer(TIMER_LIMITS, READ_PERIOD, 0)))
+		return -ENOMEM;
 	/* Not before a whole timeout: the attach under way may take long, and nobody gives signs of life in it. */
 	if (config.heartbeat_timeout_ns && !start_timer(TIMER_HEARTBEAT, config.heartbeat_timeout_ns, 0))
 		return -ENOMEM;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Tiers by cgroup.
+ * Tiers by cgroup, and what becomes of those that have used up a limit.
  *
  * Problem: a task's tier must be known in a few instructions, follow cgroup moves
  * and changes of the tier map, and be inherited by cgroups that nobody mapped.
  *
  * Method: each cgroup gets a slot in an array when the kernel announces it
  * (cgroup_init), and each task remembers its slot. A slot knows its parent's, and
- * caches its tier together with the generation of the map it came from; when user
+ * caches its tier (and its mode of limits) together with the generation of the map it came from; when user
  * space raises control.tier_gen the next reader climbs to the nearest mapped
  * ancestor again. The kernel's own look-up by id is not used: before 6.18 it sees
  * only the cgroup namespace of whoever happens to run.
@@ -20,9 +20,9 @@
 #ifndef TEMPER_TIER_BPF_H
 #define TEMPER_TIER_BPF_H
 
-#include "state.bpf.h"
+#include "stats.bpf.h"
 
-#define MAX_CGROUPS 16384
+#define MAX_CGROUPS TEMPER_MAX_CGROUPS
 #define MAX_DEPTH 24
 #define NO_SLOT 0 /* slot 0 is never given away */
 
@@ -37,10 +37,12 @@ struct cgroup_slot {
 	u64 id;
 	u32 parent;
 	u32 tier;
-	u64 tier_gen; /* control.tier_gen + 1 for which `tier` holds; 0: never looked up */
+	u32 limits;   /* enum temper_limits */
+	u64 tier_gen; /* control.tier_gen + 1 for which `tier` and `limits` hold; 0: never looked up */
 	u32 default_tier;
 	u32 limited;	  /* look_up_limit(): the nearest limited cgroup, from this one up; NO_SLOT: none */
 	u64 limited_gen;  /* limits_gen for which that holds */
+	u64 cgroup;	  /* bandwidth.bpf.h: its address; 0: it is gone, or the kernel tells of limits */
 };
 
 struct {
@@ -63,13 +65,13 @@ struct {
 	__type(value, u32);
 } cgroup_slots SEC(".maps");
 
-/* Written from user space: cgroup id -> enum temper_tier. */
+/* Written from user space, by cgroup id. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, MAX_CGROUPS);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, u64);
-	__type(value, u32);
+	__type(value, struct temper_assignment);
 } tiers SEC(".maps");
 
 static __always_inline struct cgroup_slot *slot_at(u32 index)
@@ -107,7 +109,7 @@ static u32 default_tier(struct cgroup *cgrp, u32 inherited)
 static __noinline u32 look_up_tier(u32 index, u64 gen)
 {
 	struct cgroup_slot *first = slot_at(index), *s = first;
-	u32 tier = TIER_STANDARD;
+	u32 tier = TIER_STANDARD, limits = config.limits;
 	int level;
 
 	if (!first)
@@ -115,10 +117,12 @@ static __noinline u32 look_up_tier(u32 index, u64 gen)
 	tier = first->default_tier;
 	bpf_for(level, 0, MAX_DEPTH) {
 		u64 id = s->id;
-		u32 *mapped = bpf_map_lookup_elem(&tiers, &id);
+		struct temper_assignment *mapped = bpf_map_lookup_elem(&tiers, &id);
 
 		if (mapped) {
-			tier = *mapped;
+			tier = mapped->tier;
+			if (mapped->limits)
+				limits = mapped->limits - 1;
 			break;
 		}
 		if (s->parent == NO_SLOT)
@@ -130,6 +134,7 @@ static __noinline u32 look_up_tier(u32 index, u64 gen)
 	if (tier >= NR_TIERS)
 		tier = TIER_STANDARD;
 	first->tier = tier;
+	first->limits = limits;
 	first->tier_gen = gen + 1;
 	return tier;
 }
@@ -162,6 +167,7 @@ static s32 open_slot(struct cgroup *cgrp, u32 weight)
 		bpf_cgroup_release(above);
 	if (bpf_map_pop_elem(&free_slots, &index)) {
 		*mine = parent_index;
+		COUNT(crowded);
 		return 0;
 	}
 	s = slot_at(index);
@@ -189,6 +195,8 @@ static void close_slot(struct cgroup *cgrp)
 	/* One that found no slot free points at its parent's, which is not its to give back. */
 	if (s && index != NO_SLOT && s->id == cgrp->kn->id)
 		bpf_map_push_elem(&free_slots, &index, BPF_ANY);
+	else
+		ADD(crowded, -1);
 }
 
 /*

@@ -14,7 +14,6 @@ import (
 	"temper.dev/temper/internal/cgroup"
 	"temper.dev/temper/internal/enforce"
 	"temper.dev/temper/internal/host"
-	"temper.dev/temper/internal/tier"
 )
 
 // resyncEvery bounds how long a change that inotify did not tell can go unnoticed: a unit that moved
@@ -184,7 +183,7 @@ func (a *Agent) openTiers() {
 }
 
 // look finds out which cgroups there are and gives the tier map that follows.
-func (a *Agent) look() map[uint64]tier.Tier {
+func (a *Agent) look() map[uint64]enforce.Assignment {
 	w := a.source.Look()
 	if err := a.watcher.Follow(w.follow()); err != nil {
 		w.Problems = append(w.Problems, fmt.Sprintf("cgroups are looked at every %v only: %v", resyncEvery, err))
@@ -204,7 +203,7 @@ func (a *Agent) look() map[uint64]tier.Tier {
 		}
 		a.state.Problems = append(a.state.Problems, p)
 	}
-	return ids(members)
+	return assignments(members)
 }
 
 func (a *Agent) problem(text string) {

@@ -25,7 +25,7 @@ func TestAttachAndStop(t *testing.T) {
 		l := n.attach(false)
 		n.expect(enforce.SCX, "0")
 		id, _ := cgroup.ID(n.root, "/batch")
-		if want := map[uint64]tier.Tier{id: tier.Background}; !reflect.DeepEqual(n.entries, want) {
+		if want := map[uint64]enforce.Assignment{id: enforce.Assign(tier.Background, "")}; !reflect.DeepEqual(n.entries, want) {
 			t.Errorf("tier map %v, want %v", n.entries, want)
 		}
 		n.finish()
@@ -152,7 +152,7 @@ func TestCgroupsComeAndGo(t *testing.T) {
 		synctest.Wait()
 		id, _ := cgroup.ID(n.root, "/batch")
 		run, _ := cgroup.ID(n.root, "/temper.slice/run-critical-7")
-		if want := map[uint64]tier.Tier{id: tier.Background, run: tier.Critical}; !reflect.DeepEqual(n.entries, want) {
+		if want := map[uint64]enforce.Assignment{id: enforce.Assign(tier.Background, ""), run: enforce.Assign(tier.Critical, "")}; !reflect.DeepEqual(n.entries, want) {
 			t.Errorf("tier map %v, want %v", n.entries, want)
 		}
 		os.RemoveAll(n.root.Cgroup("/batch"))

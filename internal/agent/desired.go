@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"temper.dev/temper/internal/cgroup"
+	"temper.dev/temper/internal/enforce"
 	"temper.dev/temper/internal/host"
 	"temper.dev/temper/internal/tier"
 )
@@ -13,6 +14,7 @@ import (
 type Member struct {
 	Cgroup  string    `json:"cgroup"`
 	Tier    tier.Tier `json:"tier"`
+	Limits  string    `json:"limits,omitempty"` // mode of the pod's own; "": the node's
 	Source  string    `json:"source"`           // "config", "run", the name of the unit, or "pod"
 	Pod     string    `json:"pod,omitempty"`    // namespace/name
 	Reason  string    `json:"reason,omitempty"` // for a pod's tier
@@ -45,12 +47,12 @@ func (a *Agent) prepare(wanted []Member) (members []Member, problems []string) {
 	return members, problems
 }
 
-// ids is the tier map's content for these members.
-func ids(members []Member) map[uint64]tier.Tier {
-	m := map[uint64]tier.Tier{}
+// assignments is the tier map's content for these members.
+func assignments(members []Member) map[uint64]enforce.Assignment {
+	m := map[uint64]enforce.Assignment{}
 	for _, member := range members {
 		if member.Present {
-			m[member.ID] = member.Tier
+			m[member.ID] = enforce.Assign(member.Tier, member.Limits)
 		}
 	}
 	return m

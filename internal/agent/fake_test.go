@@ -13,7 +13,6 @@ import (
 	"temper.dev/temper/internal/exit"
 	"temper.dev/temper/internal/fixture"
 	"temper.dev/temper/internal/host"
-	"temper.dev/temper/internal/tier"
 )
 
 // fakeLoader is scx_temper as the agent sees it. The test decides what it says and when it ends.
@@ -54,7 +53,7 @@ type fakeNode struct {
 	starts  []([]string)
 	loaders chan *fakeLoader
 	refuse  error
-	entries map[uint64]tier.Tier
+	entries map[uint64]enforce.Assignment
 	changed chan struct{}
 	detach  int
 	stop    context.CancelFunc
@@ -68,7 +67,7 @@ const configPath = "/etc/temper/temper.yaml"
 func start(t *testing.T, config string, cgroups ...string) *fakeNode {
 	t.Helper()
 	n := &fakeNode{t: t, root: fixture.Tree(t, cgroups...), loaders: make(chan *fakeLoader, 100),
-		entries: map[uint64]tier.Tier{}, changed: make(chan struct{}, 1)}
+		entries: map[uint64]enforce.Assignment{}, changed: make(chan struct{}, 1)}
 	fixture.Write(t, n.root, "/sys/kernel/sched_ext/enable_seq", "0")
 	fixture.Write(t, n.root, "/sys/kernel/sched_ext/nr_rejected", "0")
 	n.setAttached(false)
@@ -166,12 +165,14 @@ func (n *fakeNode) expect(rung enforce.Rung, idle string) {
 
 // The tier map.
 
-func (n *fakeNode) Entries() (map[uint64]tier.Tier, error) { return maps.Clone(n.entries), nil }
-func (n *fakeNode) Set(id uint64, t tier.Tier) error       { n.entries[id] = t; return nil }
-func (n *fakeNode) Delete(id uint64) error                 { delete(n.entries, id); return nil }
-func (n *fakeNode) Publish() error                         { return nil }
-func (n *fakeNode) Published() (bool, error)               { return true, nil }
-func (n *fakeNode) Close() error                           { return nil }
+func (n *fakeNode) Entries() (map[uint64]enforce.Assignment, error) {
+	return maps.Clone(n.entries), nil
+}
+func (n *fakeNode) Set(id uint64, a enforce.Assignment) error { n.entries[id] = a; return nil }
+func (n *fakeNode) Delete(id uint64) error                    { delete(n.entries, id); return nil }
+func (n *fakeNode) Publish() error                            { return nil }
+func (n *fakeNode) Published() (bool, error)                  { return true, nil }
+func (n *fakeNode) Close() error                              { return nil }
 
 // The watcher.
 

@@ -81,10 +81,18 @@ func (n Node) park() Check {
 	return ok(name, "what others wait for gets through: "+strings.Join(helped, ", "))
 }
 
-// tellsLimits tells whether the kernel tells a scheduler of cpu.max: since 6.17.
-func (n Node) tellsLimits() bool {
+// limitsSource is how a scheduler comes to know cpu.max here; "": in no way.
+func (n Node) limitsSource() string {
 	spec, err := btf.LoadSpec(n.Root.Path("/sys/kernel/btf/vmlinux"))
-	return err == nil && hasMember(spec, "sched_ext_ops", "cgroup_set_bandwidth")
+	switch {
+	case err != nil:
+		return ""
+	case hasMember(spec, "sched_ext_ops", "cgroup_set_bandwidth"):
+		return "the kernel tells of it"
+	case hasMember(spec, "cfs_bandwidth", "quota"):
+		return "it is read out of the kernel's memory, since this one tells no scheduler of it"
+	}
+	return ""
 }
 
 func hasMember(spec *btf.Spec, name, member string) bool {

@@ -142,6 +142,24 @@ func TestFindings(t *testing.T) {
 	}
 }
 
+// A limit is kept where the kernel tells a scheduler of it, or where it can be read.
+func TestLimitsSource(t *testing.T) {
+	for _, c := range []struct {
+		known []string
+		want  string
+	}{
+		{[]string{"sched_ext_ops", "cgroup_set_bandwidth"}, "1 with a finite cpu.max, which is kept: the kernel tells of it"},
+		{[]string{"cfs_bandwidth", "quota"}, "1 with a finite cpu.max, which is kept: it is read"},
+	} {
+		files := healthy(t)
+		files["/sys/fs/cgroup/a/cpu.max"] = "1000 100000"
+		files["/sys/kernel/btf/vmlinux"] = makeBTF(t, kfuncs, nil, mutex, rwsem, task, c.known)
+		if found := find(examine(t, files), "limits"); found.Level != OK || !strings.HasPrefix(found.Found, c.want) {
+			t.Errorf("%v: %+v", c.known, found)
+		}
+	}
+}
+
 // What the kernel does not show is not claimed.
 func TestPark(t *testing.T) {
 	for _, c := range []struct {

@@ -52,8 +52,8 @@ func (n Node) limits() Check {
 	if len(limits) == 0 {
 		return ok(name, "no finite cpu.max")
 	}
-	if n.tellsLimits() {
-		return ok(name, fmt.Sprintf("%d with a finite cpu.max, which is kept", len(limits)))
+	if source := n.limitsSource(); source != "" {
+		return ok(name, fmt.Sprintf("%d with a finite cpu.max, which is kept: %s", len(limits), source))
 	}
 	var some []string
 	for _, l := range limits[:min(shown, len(limits))] {
@@ -62,7 +62,7 @@ func (n Node) limits() Check {
 	if len(limits) > shown {
 		some = append(some, fmt.Sprintf("and %d more", len(limits)-shown))
 	}
-	return fail(exit.LimitsPresent, name, fmt.Sprintf("%d with a finite cpu.max, of which this kernel tells no scheduler: %s", len(limits), strings.Join(some, ", ")),
+	return fail(exit.LimitsPresent, name, fmt.Sprintf("%d with a finite cpu.max, which no scheduler can know on this kernel: %s", len(limits), strings.Join(some, ", ")),
 		"boot 6.17 or later, write max to those cpu.max (systemd: CPUQuota=), or say limits: ignore")
 }
 

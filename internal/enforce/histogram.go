@@ -54,4 +54,5 @@ func (s *Stats) Add(other Stats) {
 	s.Rechecks += other.Rechecks
 	s.SystemOver += other.SystemOver
 	s.CriticalOver += other.CriticalOver
+	s.Crowded += other.Crowded
 }

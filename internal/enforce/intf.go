@@ -9,8 +9,11 @@ import "temper.dev/temper/internal/tier"
 // OpsName is the scheduler's name in /sys/kernel/sched_ext/root/ops.
 const OpsName = "temper"
 
+// MaxCgroups is how many the scheduler can tell apart, and one.
+const MaxCgroups = 16384
+
 // ABI is the layout of the maps that this code can read.
-const ABI = 5
+const ABI = 6
 
 // HistBuckets is the number of buckets of a Hist.
 const HistBuckets = 28
@@ -45,12 +48,19 @@ type Stats struct {
 	Rechecks     uint64
 	SystemOver   uint64
 	CriticalOver uint64
+	Crowded      uint64
 }
 
 // Control is the entry of map "control".
 type Control struct {
 	TierGen     uint64
 	HeartbeatNs uint64
+}
+
+// Assignment is an entry of map "tiers": what holds for a cgroup, and for all below it that has none of its own.
+type Assignment struct {
+	Tier   uint16
+	Limits uint16 // LimitsPaced + 1 and so on, but not LimitsIgnore; 0: the node's
 }
 
 // When background may run in the fence: config.LoansGaps, LoansIdle and LoansNever.
@@ -94,6 +104,8 @@ type Limit struct {
 	AllowedNs     int64
 	Held          uint32
 	Admitted      uint32
+	Mode          uint32
+	Pad           uint32
 }
 
 // Info is the entry of map "info".

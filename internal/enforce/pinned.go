@@ -14,7 +14,6 @@ import (
 
 	"temper.dev/temper/internal/config"
 	"temper.dev/temper/internal/exit"
-	"temper.dev/temper/internal/tier"
 )
 
 // ErrNotPinned: no scheduler has left maps there, so none is attached.
@@ -29,8 +28,8 @@ type Snapshot struct {
 	Control Control
 	Stats   Stats // sum over CPUs
 	Exit    ExitInfo
-	Tiers   map[uint64]tier.Tier // by cgroup id
-	Limits  []Limit              // of the cgroups that have one
+	Tiers   map[uint64]Assignment // by cgroup id
+	Limits  []Limit               // of the cgroups that have one
 }
 
 // ReadPinned reads all maps pinned in dir; ErrNotPinned if there are none.
@@ -135,10 +134,14 @@ func (i *Info) Loans() string {
 	return map[uint32]string{LoanGaps: config.LoansGaps, LoanIdle: config.LoansIdle, LoanNever: config.LoansNever}[i.Loan]
 }
 
-// LimitsMode is the scheduler's, in the configuration's words.
-func (i *Info) LimitsMode() string {
-	return map[uint32]string{LimitsPaced: config.LimitsPaced, LimitsGap: config.LimitsGap, LimitsFreeze: config.LimitsFreeze, LimitsIgnore: config.LimitsIgnore}[i.Limits]
-}
+// limitsModes are the configuration's words, each at the place of its number.
+var limitsModes = []string{LimitsPaced: config.LimitsPaced, LimitsGap: config.LimitsGap, LimitsFreeze: config.LimitsFreeze, LimitsIgnore: config.LimitsIgnore}
+
+// LimitsMode is the node's, in the configuration's words.
+func (i *Info) LimitsMode() string { return limitsModes[i.Limits] }
+
+// LimitsMode is how the limit is kept, in the configuration's words.
+func (l *Limit) LimitsMode() string { return limitsModes[l.Mode] }
 
 // SMT is the scheduler's, in the configuration's words.
 func (i *Info) SMT() string {

@@ -3,16 +3,22 @@ package enforce
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/cilium/ebpf"
 
 	"temper.dev/temper/internal/tier"
 )
 
-// TierMap is the attached scheduler's map from cgroup id to tier.
+// Assign is the entry of a cgroup with a tier and, unless limits is "", a limits mode of its own, one of config.PodLimits.
+func Assign(t tier.Tier, limits string) Assignment {
+	return Assignment{Tier: uint16(t), Limits: uint16(slices.Index(limitsModes, limits) + 1)}
+}
+
+// TierMap is the attached scheduler's map of assignments, by cgroup id.
 type TierMap interface {
-	Entries() (map[uint64]tier.Tier, error)
-	Set(id uint64, t tier.Tier) error
+	Entries() (map[uint64]Assignment, error)
+	Set(id uint64, a Assignment) error
 	Delete(id uint64) error
 	// Publish makes the scheduler look at the map again.
 	Publish() error
@@ -24,17 +30,17 @@ type TierMap interface {
 // Sync makes the map equal to what desired returns, with as few writes as that takes, and publishes
 // the result if anything changed. It lists the map before it asks what is desired, so that an entry
 // which another process (temper run) adds for a cgroup of its own meanwhile is not taken for a stale one.
-func Sync(m TierMap, desired func() map[uint64]tier.Tier) (changes int, err error) {
+func Sync(m TierMap, desired func() map[uint64]Assignment) (changes int, err error) {
 	have, err := m.Entries()
 	if err != nil {
 		return 0, err
 	}
 	want := desired()
-	for id, t := range want {
-		if old, ok := have[id]; ok && old == t {
+	for id, a := range want {
+		if old, ok := have[id]; ok && old == a {
 			continue
 		}
-		if err := m.Set(id, t); err != nil {
+		if err := m.Set(id, a); err != nil {
 			return changes, err
 		}
 		changes++
@@ -80,13 +86,13 @@ func OpenTierMap(dir string) (TierMap, error) {
 	return &pinnedTiers{tiers: tiers, control: control}, nil
 }
 
-func (p *pinnedTiers) Entries() (map[uint64]tier.Tier, error) {
-	entries := map[uint64]tier.Tier{}
+func (p *pinnedTiers) Entries() (map[uint64]Assignment, error) {
+	entries := map[uint64]Assignment{}
 	var id uint64
-	var t uint32
+	var a Assignment
 	iterator := p.tiers.Iterate()
-	for iterator.Next(&id, &t) {
-		entries[id] = tier.Tier(t)
+	for iterator.Next(&id, &a) {
+		entries[id] = a
 	}
 	if err := iterator.Err(); err != nil {
 		return nil, fmt.Errorf("cannot list map tiers: %w", err)
@@ -94,8 +100,8 @@ func (p *pinnedTiers) Entries() (map[uint64]tier.Tier, error) {
 	return entries, nil
 }
 
-func (p *pinnedTiers) Set(id uint64, t tier.Tier) error {
-	if err := p.tiers.Put(id, uint32(t)); err != nil {
+func (p *pinnedTiers) Set(id uint64, a Assignment) error {
+	if err := p.tiers.Put(id, a); err != nil {
 		return fmt.Errorf("cannot write map tiers: %w", err)
 	}
 	return nil

@@ -4,47 +4,50 @@ import (
 	"maps"
 	"testing"
 
+	"temper.dev/temper/internal/config"
 	"temper.dev/temper/internal/tier"
 )
 
 // fakeTiers counts writes.
 type fakeTiers struct {
-	entries                map[uint64]tier.Tier
+	entries                map[uint64]Assignment
 	sets, deletes, publish int
 	lost                   bool // the last generation
 }
 
-func (f *fakeTiers) Entries() (map[uint64]tier.Tier, error) { return maps.Clone(f.entries), nil }
-func (f *fakeTiers) Set(id uint64, t tier.Tier) error       { f.sets++; f.entries[id] = t; return nil }
-func (f *fakeTiers) Delete(id uint64) error                 { f.deletes++; delete(f.entries, id); return nil }
-func (f *fakeTiers) Publish() error                         { f.publish++; f.lost = false; return nil }
-func (f *fakeTiers) Published() (bool, error)               { return !f.lost, nil }
-func (f *fakeTiers) Close() error                           { return nil }
+func (f *fakeTiers) Entries() (map[uint64]Assignment, error) { return maps.Clone(f.entries), nil }
+func (f *fakeTiers) Set(id uint64, a Assignment) error       { f.sets++; f.entries[id] = a; return nil }
+func (f *fakeTiers) Delete(id uint64) error                  { f.deletes++; delete(f.entries, id); return nil }
+func (f *fakeTiers) Publish() error                          { f.publish++; f.lost = false; return nil }
+func (f *fakeTiers) Published() (bool, error)                { return !f.lost, nil }
+func (f *fakeTiers) Close() error                            { return nil }
 
 func TestSyncWritesTheDifference(t *testing.T) {
-	f := &fakeTiers{entries: map[uint64]tier.Tier{1: tier.System, 2: tier.Critical, 3: tier.Background}}
-	want := map[uint64]tier.Tier{1: tier.System, 2: tier.Background, 4: tier.Standard}
-	desired := func() map[uint64]tier.Tier { return want }
+	f := &fakeTiers{entries: map[uint64]Assignment{1: Assign(tier.System, ""), 2: Assign(tier.Critical, ""),
+		3: Assign(tier.Background, ""), 5: Assign(tier.Standard, config.LimitsGap)}}
+	want := map[uint64]Assignment{1: Assign(tier.System, ""), 2: Assign(tier.Background, ""),
+		4: Assign(tier.Standard, ""), 5: Assign(tier.Standard, config.LimitsFreeze)}
+	desired := func() map[uint64]Assignment { return want }
 	changes, err := Sync(f, desired)
-	if err != nil || changes != 3 || f.sets != 2 || f.deletes != 1 || f.publish != 1 || !maps.Equal(f.entries, want) {
+	if err != nil || changes != 4 || f.sets != 3 || f.deletes != 1 || f.publish != 1 || !maps.Equal(f.entries, want) {
 		t.Errorf("changes %d, %v, %+v", changes, err, f)
 	}
-	if changes, err := Sync(f, desired); err != nil || changes != 0 || f.sets != 2 || f.publish != 1 {
+	if changes, err := Sync(f, desired); err != nil || changes != 0 || f.sets != 3 || f.publish != 1 {
 		t.Errorf("second time: changes %d, %v, %+v", changes, err, f)
 	}
 	f.lost = true
-	if changes, err := Sync(f, desired); err != nil || changes != 0 || f.sets != 2 || f.publish != 2 {
+	if changes, err := Sync(f, desired); err != nil || changes != 0 || f.sets != 3 || f.publish != 2 {
 		t.Errorf("after a lost generation: changes %d, %v, %+v", changes, err, f)
 	}
 }
 
 func TestSyncKeepsAnEntryThatComesMeanwhile(t *testing.T) {
-	f := &fakeTiers{entries: map[uint64]tier.Tier{}}
-	_, err := Sync(f, func() map[uint64]tier.Tier {
-		f.entries[7] = tier.Background // temper run, in another process
+	f := &fakeTiers{entries: map[uint64]Assignment{}}
+	_, err := Sync(f, func() map[uint64]Assignment {
+		f.entries[7] = Assign(tier.Background, "") // temper run, in another process
 		return nil
 	})
-	if err != nil || f.entries[7] != tier.Background {
+	if err != nil || f.entries[7] != Assign(tier.Background, "") {
 		t.Errorf("%v, %+v", err, f)
 	}
 }

@@ -113,7 +113,7 @@ func mapTier(o Options, cg string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(tiers.Set(id, o.Tier), tiers.Publish())
+	return errors.Join(tiers.Set(id, enforce.Assign(o.Tier, "")), tiers.Publish())
 }
 
 // runIn starts the command inside the cgroup: not a cycle of it runs outside.

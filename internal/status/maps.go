@@ -31,13 +31,17 @@ func (s *Status) fromMaps(m *enforce.Snapshot, monotonic time.Duration) {
 	if s.Enforced && age > 3*time.Second && timeout > 0 {
 		s.problem("the scheduler is an orphan: it leaves %v after its last heartbeat, which was %v ago", timeout, age.Round(time.Second))
 	}
-	count := map[tier.Tier]int{}
-	for _, t := range m.Tiers {
-		count[t]++
+	s.Crowded = int(m.Stats.Crowded)
+	if s.Crowded > 0 {
+		s.problem("%d cgroups are beyond the %d that can be told apart: they share the tier, the weight and the limit of the cgroup above; limits of their own are NOT kept", s.Crowded, enforce.MaxCgroups-1)
+	}
+	var count [tier.Count]int
+	for _, a := range m.Tiers {
+		count[a.Tier]++
 	}
 	for i, t := range m.Stats.Tier {
 		s.Tiers = append(s.Tiers, Tier{
-			Tier: tier.Tier(i), Cgroups: count[tier.Tier(i)], CPUSeconds: float64(t.RunNs/1e6) / 1e3,
+			Tier: tier.Tier(i), Cgroups: count[i], CPUSeconds: float64(t.RunNs/1e6) / 1e3,
 			Queued: t.Enqueued, PlacedIdle: t.PlacedIdle, Preempted: t.Preempted, Paroles: t.Parole, Aged: t.Aged, Lent: t.Lent,
 			WaitP50US: t.Wait.Percentile(50), WaitP99US: t.Wait.Percentile(99), WaitMaxUS: t.MaxWaitNs / 1000,
 		})
@@ -70,7 +74,7 @@ func (s *Status) addLimits(root host.Root, limits []enforce.Limit) {
 		}
 		ms := func(ns uint64) float64 { return float64(ns/1000) / 1e3 }
 		s.Limits = append(s.Limits, Limit{
-			Cgroup: path, CPUs: float64(l.QuotaNs) / float64(l.PeriodNs), PeriodMs: ms(l.PeriodNs), BurstMs: ms(l.BurstNs),
+			Cgroup: path, Mode: l.LimitsMode(), CPUs: float64(l.QuotaNs) / float64(l.PeriodNs), PeriodMs: ms(l.PeriodNs), BurstMs: ms(l.BurstNs),
 			UsedSeconds: float64(l.UsedNs/1e6) / 1e3, BeyondSeconds: float64(l.BeyondNs/1e6) / 1e3, OverrunMs: ms(l.OverrunNs),
 			Periods: l.Periods, HeldPeriods: l.HeldPeriods, Holds: l.Holds, HeldSeconds: float64(l.HeldNs/1e6) / 1e3, LongestHoldMs: ms(l.LongestHoldNs), Waiting: l.Held,
 		})

@@ -62,7 +62,8 @@ var (
 	systemOver   = declare("counter", "system_share_exhausted_total", "Times that the system tier had used up its share.")
 	criticalOver = declare("counter", "reservation_exhausted_total", "Times that the critical tier had used up its reservation.")
 
-	limitCPUs    = declare("gauge", "limit_cpus", "Quota over period of a cgroup with a limit.", "cgroup")
+	crowded      = declare("gauge", "cgroups_crowded", "Cgroups beyond the 16,383 that can be told apart: limits of their own are not kept.")
+	limitCPUs    = declare("gauge", "limit_cpus", "Quota over period of a cgroup with a limit; the label mode says how it is kept.", "cgroup", "mode")
 	limitUsed    = declare("counter", "limit_used_seconds_total", "CPU time that a cgroup used while it had a limit.", "cgroup")
 	limitBeyond  = declare("counter", "limit_beyond_seconds_total", "CPU time that it used beyond its limit, in gaps.", "cgroup")
 	limitOverrun = declare("counter", "limit_overrun_seconds_total", "CPU time that it used before it was paid: by late timers, and tasks that are never held.", "cgroup")
@@ -113,6 +114,7 @@ func (c Collector) Collect(out chan<- prometheus.Metric) {
 	e.value(gapRechecks, float64(s.Gap.Rechecks))
 	e.value(systemOver, float64(s.Gap.SystemOver))
 	e.value(criticalOver, float64(s.Gap.CriticalOver))
+	e.value(crowded, float64(s.Crowded))
 	shown := s.Limits[:min(len(s.Limits), mostLimits)]
 	for _, l := range shown {
 		e.limit(l)
@@ -149,7 +151,7 @@ func (e emitter) limit(l Limit) {
 	if !utf8.ValidString(cg) {
 		cg = strconv.Quote(cg) // Prometheus takes nothing else, and two of one name would spoil the scrape
 	}
-	e.value(limitCPUs, l.CPUs, cg)
+	e.value(limitCPUs, l.CPUs, cg, l.Mode)
 	e.value(limitUsed, l.UsedSeconds, cg)
 	e.value(limitBeyond, l.BeyondSeconds, cg)
 	e.value(limitOverrun, inSeconds(l.OverrunMs), cg)

@@ -25,8 +25,9 @@ type Status struct {
 
 	Agent      Agent          `json:"agent"`
 	Scheduler  host.Scheduler `json:"scheduler"`
-	LimitsMode string         `json:"limits_mode"` // as in the configuration; "": nobody knows
-	Loader     *Loader        `json:"loader"`      // null: no maps are pinned
+	LimitsMode string         `json:"limits_mode"`       // as in the configuration; "": nobody knows
+	Crowded    int            `json:"crowded,omitempty"` // cgroups beyond those that can be told apart: their limits are not kept
+	Loader     *Loader        `json:"loader"`            // null: no maps are pinned
 	Tiers      []Tier         `json:"tiers"`
 	Gap        *Gap           `json:"gap"` // null without counters
 	Limits     []Limit        `json:"limits"`
@@ -91,6 +92,7 @@ type Gap struct {
 // Limit is a cgroup's cpu.max, and what it has come to since the scheduler was attached.
 type Limit struct {
 	Cgroup        string  `json:"cgroup"`
+	Mode          string  `json:"mode"` // in which it is kept, as in the configuration
 	CPUs          float64 `json:"cpus"` // quota over period
 	PeriodMs      float64 `json:"period_ms"`
 	BurstMs       float64 `json:"burst_ms"`

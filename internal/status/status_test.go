@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"temper.dev/temper/internal/config"
 	"temper.dev/temper/internal/enforce"
 	"temper.dev/temper/internal/fixture"
 	"temper.dev/temper/internal/golden"
@@ -38,9 +39,9 @@ func snapshot() (*enforce.Snapshot, error) {
 		Info: enforce.Info{ABI: enforce.ABI, NrCPUs: 2, HeartbeatTimeoutMs: 10000, SystemSharePct: 20, Limits: enforce.LimitsGap, LoaderPID: 4242, ReservationMCPU: 1500,
 			Loan: enforce.LoanIdle, SMTExclusive: 1, Fence: [8]uint64{0b11001100, 0b11}, BPFSHA256: [32]uint8{0xab, 0xcd}},
 		Control: enforce.Control{TierGen: 2, HeartbeatNs: uint64(99500 * time.Millisecond)},
-		Tiers:   map[uint64]tier.Tier{10: tier.Critical, 11: tier.Background, 12: tier.Background},
+		Tiers:   map[uint64]enforce.Assignment{10: enforce.Assign(tier.Critical, ""), 11: enforce.Assign(tier.Background, ""), 12: enforce.Assign(tier.Background, config.LimitsGap)},
 		Limits: []enforce.Limit{{Cgroup: 1, QuotaNs: 150e6, PeriodNs: 100e6, BurstNs: 20e6, UsedNs: 12345678900, BeyondNs: 2e9, OverrunNs: 1234567,
-			Periods: 900, HeldPeriods: 33, Holds: 77, HeldNs: 3e9, LongestHoldNs: 4321000, Held: 6}},
+			Periods: 900, HeldPeriods: 33, Holds: 77, HeldNs: 3e9, LongestHoldNs: 4321000, Held: 6, Mode: enforce.LimitsFreeze}},
 	}
 	perCPU := enforce.Stats{GapKicks: 12, Rechecks: 1, SystemOver: 2, CriticalOver: 4}
 	perCPU.Gap.Bucket[5], perCPU.Gap.Bucket[8] = 98, 2

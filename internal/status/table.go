@@ -131,9 +131,9 @@ func (s *Status) writeTiers(w io.Writer) {
 }
 
 func (s *Status) writeLimits(w io.Writer) {
-	fmt.Fprintln(w, "LIMIT OF\tCPUS\tUSED\tBEYOND\tOVERRUN\tPERIODS\tHELD IN\tHOLDS\tHELD\tLONGEST\tWAITING")
+	fmt.Fprintln(w, "LIMIT OF\tMODE\tCPUS\tUSED\tBEYOND\tOVERRUN\tPERIODS\tHELD IN\tHOLDS\tHELD\tLONGEST\tWAITING")
 	for _, l := range s.Limits {
-		fmt.Fprintf(w, "%s\t%.3g\t%.1f s\t%.1f s\t%.1f ms\t%d\t%d\t%d\t%.1f s\t%.1f ms\t%d\n", l.Cgroup, l.CPUs, l.UsedSeconds,
+		fmt.Fprintf(w, "%s\t%s\t%.3g\t%.1f s\t%.1f s\t%.1f ms\t%d\t%d\t%d\t%.1f s\t%.1f ms\t%d\n", l.Cgroup, l.Mode, l.CPUs, l.UsedSeconds,
 			l.BeyondSeconds, l.OverrunMs, l.Periods, l.HeldPeriods, l.Holds, l.HeldSeconds, l.LongestHoldMs, l.Waiting)
 	}
 }

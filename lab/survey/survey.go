@@ -129,17 +129,9 @@ func (r Report) Total() (n int) {
 // Works tells whether the scheduler attaches, and no test failed.
 func (r Report) Works() bool { return r.Refused == "" && len(r.Failed) == 0 }
 
-// tellsLimits is whether the kernel tells a scheduler of cpu.max, since 6.17: where it does not, that program is not loaded.
-func (r Report) tellsLimits() bool { return r.Verified["temper_cgroup_set_bandwidth"] > 0 }
-
-// Skip is which tests do not belong to the functional ones, as -test.skip takes it: those of figures, of other
-// machines, and of what the kernel has no part of.
-func (r Report) Skip() string {
-	if !r.tellsLimits() {
-		return "^Test(Timed|Interrupted|Topology|KeptLimits)"
-	}
-	return "^Test(Timed|Interrupted|Topology)"
-}
+// Skip is which tests do not belong to the functional ones, as -test.skip takes it: those of figures, and of other
+// machines.
+const Skip = "^Test(Timed|Interrupted|Topology)"
 
 // Verdict is the report in a few words.
 func (r Report) Verdict() string {
@@ -150,8 +142,6 @@ func (r Report) Verdict() string {
 		return "failed: " + strings.Join(r.Failed, ", ")
 	case r.Passed == 0:
 		return "attaches"
-	case !r.tellsLimits():
-		return "works, and keeps no CPU limits: the kernel tells of none"
 	}
 	return "works"
 }

@@ -50,13 +50,8 @@ func TestTested(t *testing.T) {
 	if r.Passed != 1 || !slices.Equal(r.Failed, []string{"TestB", "TestC", "the guest was stopped"}) || r.Works() {
 		t.Errorf("%+v", r)
 	}
-	works := Report{Passed: 1}
-	if got := works.Verdict(); !strings.Contains(got, "no CPU limits") || !strings.Contains(works.Skip(), "KeptLimits") {
-		t.Errorf("%s, without %s", got, works.Skip())
-	}
-	works.Verified = map[string]int{"temper_cgroup_set_bandwidth": 1}
-	if got := works.Verdict(); got != "works" || strings.Contains(works.Skip(), "KeptLimits") {
-		t.Errorf("%s, without %s", got, works.Skip())
+	if works := (Report{Passed: 1}); works.Verdict() != "works" {
+		t.Errorf("%s", works.Verdict())
 	}
 	none := Report{}
 	if none.Tested("", nil); none.Works() {

@@ -210,5 +210,5 @@ func mapped(t *testing.T, cg string) (tier.Tier, bool) {
 		t.Fatal(err)
 	}
 	got, ok := s.Tiers[id]
-	return got, ok
+	return tier.Tier(got.Tier), ok
 }

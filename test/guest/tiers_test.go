@@ -107,9 +107,9 @@ func TestTimedMapChangeMovesACgroup(t *testing.T) {
 		}
 	}
 	expect("inherited background", 0, mostBackground)
-	changeTiers(t, "/background/inner", func(m enforce.TierMap, id uint64) error { return m.Set(id, tier.Critical) })
+	changeTiers(t, "/background/inner", func(m enforce.TierMap, id uint64) error { return m.Set(id, enforce.Assign(tier.Critical, "")) })
 	expect("mapped to critical", 0.4, 0.6)
-	changeTiers(t, "/background/inner", func(m enforce.TierMap, id uint64) error { return m.Set(id, tier.Standard) })
+	changeTiers(t, "/background/inner", func(m enforce.TierMap, id uint64) error { return m.Set(id, enforce.Assign(tier.Standard, "")) })
 	expect("mapped to standard", 0.005, mostStandard)
 	changeTiers(t, "/background/inner", enforce.TierMap.Delete)
 	expect("unmapped", 0, mostBackground)
@@ -131,7 +131,7 @@ func TestTimedMapChangeCountsForARunningTask(t *testing.T) {
 		bind(t, s.pid, others)
 	}
 	used(t, second()/10, critical, light)
-	changeTiers(t, "/background", func(m enforce.TierMap, id uint64) error { return m.Set(id, tier.Critical) })
+	changeTiers(t, "/background", func(m enforce.TierMap, id uint64) error { return m.Set(id, enforce.Assign(tier.Critical, "")) })
 	used(t, second()/10, critical, light)
 	for _, s := range critical {
 		bind(t, s.pid, firstCPUs(n))
