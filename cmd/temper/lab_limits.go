@@ -77,11 +77,11 @@ func describeLimits() string {
 	var b strings.Builder
 	b.WriteString("\n\nServices:\n")
 	for _, s := range lab.LimitedServices {
-		b.WriteString("  " + pad(s.Name, 13) + s.Summary + "\n")
+		b.WriteString("  " + pad(s.Name, 14) + s.Summary + "\n")
 	}
 	b.WriteString("\nArms:\n")
 	for _, a := range plan.LimitArms {
-		b.WriteString("  " + pad(a.Name, 13) + a.Summary + "\n")
+		b.WriteString("  " + pad(a.Name, 14) + a.Summary + "\n")
 	}
 	return strings.TrimRight(b.String(), "\n")
 }

@@ -73,8 +73,8 @@ func underPolicy(cmd *exec.Cmd, policy plan.Policy) {
 
 // attachTemper starts the loader and waits until it says that the scheduler is attached.
 func (l *ladder) attachTemper(ctx context.Context) (leave func() error, err error) {
-	cmd, err := l.command(ctx, "scx_temper", "--json",
-		"--tier", "critical="+l.cgroup("critical"), "--tier", "background="+l.cgroup("background"))
+	cmd, err := l.command(ctx, "scx_temper", append([]any{"--json",
+		"--tier", "critical=" + l.cgroup("critical"), "--tier", "background=" + l.cgroup("background")}, l.options...)...)
 	if err != nil {
 		return nil, err
 	}

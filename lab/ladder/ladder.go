@@ -36,6 +36,7 @@ type ladder struct {
 	Site
 	service service
 	arm     plan.Arm // in force
+	options []any    // of scx_temper, beside those that say tiers
 	rate    float64  // requests a second
 
 	preemptingWake time.Duration // what a wake-up that interrupts a spinner takes, median

@@ -129,14 +129,15 @@ func (l *limits) enter(ctx context.Context, arm plan.LimitArm) (leave func() err
 	if !ok {
 		return nil, fmt.Errorf("no arm %s to run under", arm.Under)
 	}
+	l.options = arm.Options
 	_, leaveArm, err := l.enterArm(ctx, under)
 	return func() error { return errors.Join(leaveArm(), l.setLimit(plan.LimitArm{})) }, err
 }
 
 func (l *limits) setLimit(arm plan.LimitArm) error {
-	quota, burst := "max", 0
+	quota, burst, period := "max", 0, cmp.Or(arm.Period, plan.LimitPeriod)
 	if arm.Limited {
-		us := int(l.plan.Limit * float64(plan.LimitPeriod.Microseconds()))
+		us := int(l.plan.Limit * float64(period.Microseconds()))
 		quota = strconv.Itoa(us)
 		if arm.Burst {
 			burst = us
@@ -145,7 +146,7 @@ func (l *limits) setLimit(arm plan.LimitArm) error {
 	// A burst beyond the quota is refused, so it is cleared first.
 	for _, set := range []struct{ file, value string }{
 		{"critical/cpu.max.burst", "0"},
-		{"critical/cpu.max", fmt.Sprintf("%s %d", quota, plan.LimitPeriod.Microseconds())},
+		{"critical/cpu.max", fmt.Sprintf("%s %d", quota, period.Microseconds())},
 		{"critical/cpu.max.burst", strconv.Itoa(burst)},
 	} {
 		if err := writeFile(l.cgroup(set.file), set.value); err != nil {

@@ -28,7 +28,7 @@ var MariaDBTables = []string{
 	"usr/share/mysql/mysql_system_tables_data.sql",
 }
 
-// LimitPeriod is that of every limit that the lab sets: the kernel's default.
+// LimitPeriod is that of limits that the lab sets, unless an arm has another: the kernel's default.
 const LimitPeriod = 100 * time.Millisecond
 
 // Limits is a boot of the lab in which a service is held to a CPU limit under each arm.
@@ -51,7 +51,9 @@ type LimitArm struct {
 	Name    string
 	Under   string // the arm of Arms that schedules
 	Limited bool
-	Burst   bool // what is left of a quota is kept for later, up to one quota
+	Burst   bool          // what is left of a quota is kept for later, up to one quota
+	Period  time.Duration // of the limit; 0: LimitPeriod
+	Options []any         // of scx_temper
 	Summary string
 }
 
@@ -59,8 +61,10 @@ type LimitArm struct {
 var LimitArms = []LimitArm{
 	{Name: "stock", Under: "cpuidle", Limited: true, Summary: "the kernel's own limit: a cgroup that has spent its quota stands still until the next period"},
 	{Name: "burst", Under: "cpuidle", Limited: true, Burst: true, Summary: "the same with cpu.max.burst of one quota: what is left of a quota is kept for later"},
+	{Name: "short", Under: "cpuidle", Limited: true, Period: 10 * time.Millisecond, Summary: "the kernel's own limit with a tenth of quota and period: it stands still more often, for a tenth of the time"},
 	{Name: "none", Under: "cpuidle", Summary: "no limit"},
 	{Name: "temper", Under: Temper, Limited: true, Summary: "scx_temper keeps the limit by pacing"},
+	{Name: "temper-freeze", Under: Temper, Limited: true, Options: []any{"--limits", "freeze"}, Summary: "scx_temper keeps the limit by standing still until the next period"},
 	{Name: "temper-burst", Under: Temper, Limited: true, Burst: true, Summary: "the same with cpu.max.burst of one quota"},
 }
 
