@@ -407,6 +407,32 @@ func TestKeptLimitsGoBackToTheKernel(t *testing.T) {
 	eventually(t, "the kernel keeps it", func() bool { return throttled() > before+2 })
 }
 
+// What a cgroup uses the kernel counts, whoever schedules; and it keeps memory limits.
+func TestKeptLimitsLeaveAccountingToTheKernel(t *testing.T) {
+	write(t, root.Cgroup("/cgroup.subtree_control"), "+memory")
+	attach(t)
+	limit(t, "/limited", 50*time.Millisecond, 100*time.Millisecond)
+	group := spin(t, "/limited", 2)
+	before, had := usage(t, "/limited"), group[0].cpuTime(t)+group[1].cpuTime(t)
+	eventually(t, "they have used half a second", func() bool { return usage(t, "/limited") > before+time.Second/2 })
+	counted, used := usage(t, "/limited")-before, group[0].cpuTime(t)+group[1].cpuTime(t)-had
+	if off := (counted - used).Abs(); off > 100*time.Millisecond {
+		t.Errorf("the cgroup has used %v, its tasks %v", counted, used)
+	}
+
+	write(t, root.Cgroup("/limited/memory.max"), strconv.Itoa(32<<20))
+	hungry := exec.Command("sh", "-c", `echo 0 >"$1" && x=much && while :; do x=$x$x; done`, "sh", root.Cgroup("/limited/cgroup.procs"))
+	if err := hungry.Run(); err == nil {
+		t.Error("it has all memory that it wants")
+	}
+	if events := read(t, root.Cgroup("/limited/memory.events")); strings.Contains(events, "oom_kill 0\n") {
+		t.Errorf("nobody was killed: %v, %s", hungry.ProcessState, events)
+	}
+	if s := kernel(t); !s.IsTemper() {
+		t.Errorf("%+v", s)
+	}
+}
+
 // Limits of other shapes: each must be kept, or not matter, and the node must live.
 func TestKeptLimitsOfAllShapes(t *testing.T) {
 	joinSystem(t)
