@@ -94,7 +94,14 @@ record observed/memcached-2cpu-load50.json observe memcached --load 0.5 --steps 
 record observed/memcached-2cpu-load50-bursty.json observe memcached --load 0.5 --bursty --arms temper --steps 1,8 --seconds "$(scaled 1)" --warm-up 2
 record ladders/memcached-2cpu-load50-bursty-seed1.json ladder memcached --load 0.5 --bursty --steps 0,1,8 --seconds "$(scaled 4)"
 for service in go postgres; do
-	record "limits/$service.json" limits "$service" --seconds "$(scaled 6)"
+	record "limits/$service.json" limits "$service" --arms stock,burst,none,temper,temper-burst --seconds "$(scaled 6)"
+	record "limits/$service-modes.json" limits "$service" --arms stock,short,temper,temper-freeze --steps 0 --seconds "$(scaled 3)" --warm-up 2
+done
+for service in mariadb jvm; do
+	record "limits/$service.json" limits "$service" --arms stock,short,burst,none,temper,temper-burst --seconds "$(scaled 4)" --warm-up 2
+done
+for service in postgres mariadb; do
+	record "limits/$service-16.json" limits "$service" --clients 16 --arms stock,none,temper --steps 0,8 --seconds "$(scaled 4)" --warm-up 2
 done
 
 aa=$(printf '%s,' "$out"/aa/*.json)

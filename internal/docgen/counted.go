@@ -32,7 +32,7 @@ func Observed(dir string) (string, error) {
 func Limits(dir string) (string, error) {
 	text, err := printed(dir, limits.Write)
 	return "# Services under a CPU limit\n" + notice + "What a service that is held to a CPU limit uses, gets done, and how late it answers, where the kernel keeps the limit " +
-		"and where Temper does (`temper lab limits`). How Temper does: [decision 22](../decisions/0022-a-bucket-and-turns.md).\n" + text, err
+		"and where Temper does (`temper lab limits`). How Temper does: [decision 22](../decisions/0022-a-bucket-and-turns.md) and [29](../decisions/0029-a-ledger-of-ten-periods.md); what that costs: [decision 32](../decisions/0032-what-throughput-under-a-limit-costs.md).\n" + text, err
 }
 
 // Attacks is the page of what 'temper lab chaos' has shown.
