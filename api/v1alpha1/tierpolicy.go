@@ -5,6 +5,9 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // TierLabel is the label by which a pod asks for a tier lower than the one that a policy gives it.
 const TierLabel = "temper.dev/tier"
 
+// LimitsLabel is the label by which a pod asks for a mode of CPU limits of its own.
+const LimitsLabel = "temper.dev/limits"
+
 // HighestTierLabel is the label by which a namespace says which tier its pods may be in at most.
 const HighestTierLabel = "temper.dev/highest-tier"
 
@@ -94,6 +97,16 @@ type TierPolicySpec struct {
 	// +kubebuilder:default=paced
 	// +optional
 	Limits string `json:"limits,omitempty"`
+
+	// The modes of limits that a pod may ask for by its label temper.dev/limits, in place of the one above: paced, gap,
+	// freeze. With gap a pod uses more CPU than its limit says, wherever nobody else wants it. An empty list: none. Where
+	// limits are not kept at all (ignore), no pod's are.
+	// +kubebuilder:validation:MaxItems=3
+	// +kubebuilder:validation:items:Enum=paced;gap;freeze
+	// +kubebuilder:default={paced,freeze}
+	// +listType=set
+	// +optional
+	PodLimits []string `json:"podLimits,omitzero"`
 }
 
 // TierRule fits a pod whose PriorityClass has one of the names, or whose priority is in the range.

@@ -47,8 +47,9 @@ may be in at most. Whatever else they hold is left alone, and named on standard 
 the same name takes the earlier one's place. Temper's own default policy and PriorityClasses stand in for those
 that no file has.
 
-A pod's label temper.dev/tier lowers its tier; one that would raise it is refused, which is shown below
-the table, as is what cannot be known. Of a cluster's pods the last column says whether their node's agent reports
+A pod's label temper.dev/tier lowers its tier, and temper.dev/limits chooses how its CPU limits are kept. A label that
+would raise the tier, or asks for a mode that the policy does not grant, is refused, which is shown below the table,
+as is what cannot be known. Of a cluster's pods the last column says whether their node's agent reports
 them in that tier, and the tiers as enforced. Of manifests that does not include what admission may change beyond
 what the files say: a webhook, a LimitRange or a default PriorityClass that no file has.`,
 		Example: `  kubectl temper explain -n shop

@@ -42,6 +42,9 @@ const (
 	LimitsIgnore = "ignore" // nothing
 )
 
+// PodLimits are the modes that a cgroup may have of its own, whatever the node's is.
+var PodLimits = []string{LimitsPaced, LimitsGap, LimitsFreeze}
+
 // Whether background may run beside a thread of the same core that runs critical work.
 const (
 	SMTShare     = "share"

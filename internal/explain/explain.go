@@ -80,13 +80,13 @@ func (m *Manifests) namespace(name string) *policy.Namespace {
 func Write(w io.Writer, answers []Answer) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	ofCluster := slices.ContainsFunc(answers, func(a Answer) bool { return a.InForce != "" })
-	head := "PODS OF\tTIER\tPOLICY\tRULE\tBECAUSE OF"
+	head := "PODS OF\tTIER\tPOLICY\tRULE\tBECAUSE OF\tLIMITS"
 	if ofCluster {
 		head += "\tIN FORCE"
 	}
 	fmt.Fprintln(table, head)
 	for _, a := range answers {
-		fmt.Fprintf(table, "%s\t%v\t%s\t%s\t%s", a.Name, a.Tier, dash(a.Policy), dash(a.Rule), a.Reason)
+		fmt.Fprintf(table, "%s\t%v\t%s\t%s\t%s\t%s", a.Name, a.Tier, dash(a.Policy), dash(a.Rule), a.Reason, limits(a.Limits))
 		if ofCluster {
 			fmt.Fprintf(table, "\t%s", a.InForce)
 		}
@@ -101,6 +101,13 @@ func Write(w io.Writer, answers []Answer) {
 			fmt.Fprintf(w, "%s: not known: %s\n", a.Name, strings.Join(a.Unknown, "; "))
 		}
 	}
+}
+
+func limits(l policy.Limits) string {
+	if l.Mode == "" {
+		return "-"
+	}
+	return l.String()
 }
 
 func dash(text string) string {

@@ -32,6 +32,7 @@ type Pod struct {
 	Name   string    `json:"name"` // namespace/name
 	Tier   tier.Tier `json:"tier"`
 	Reason string    `json:"reason"` // for the tier
+	Limits string    `json:"limits"` // mode of its own; "": the node's
 	CPU    int64     `json:"cpu"`    // requested, in thousandths of a CPU
 }
 

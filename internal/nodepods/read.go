@@ -133,7 +133,7 @@ func (r *reader) pods(ctx context.Context, applies *policy.Policy, namespaces ma
 		id, static := idOf(pod)
 		requests := resource.PodRequests(pod, resource.PodResourcesOptions{})
 		claims = append(claims, claim{id: id, static: static, created: pod.CreationTimestamp, uid: pod.UID,
-			pod: Pod{Name: pod.Namespace + "/" + pod.Name, Tier: v.Tier, Reason: v.Reason, CPU: requests.Cpu().MilliValue()}})
+			pod: Pod{Name: pod.Namespace + "/" + pod.Name, Tier: v.Tier, Reason: v.Reason, Limits: v.Limits.OwnMode(), CPU: requests.Cpu().MilliValue()}})
 	}
 	refused := k.grant(claims)
 	if len(refused) > 0 {

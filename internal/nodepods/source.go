@@ -130,7 +130,7 @@ func (s *Source) add(w *agent.Wanted) {
 		}
 		delete(s.unknown, id)
 		for _, cg := range there[id] {
-			w.Add(agent.Member{Cgroup: cg, Tier: pod.Tier, Source: "pod", Pod: pod.Name, Reason: pod.Reason})
+			w.Add(agent.Member{Cgroup: cg, Tier: pod.Tier, Limits: pod.Limits, Source: "pod", Pod: pod.Name, Reason: pod.Reason})
 		}
 	}
 	maps.DeleteFunc(s.unknown, func(id string, _ time.Time) bool { return there[id] == nil })

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -99,7 +100,8 @@ func TestCompileAgreesWithTheAPI(t *testing.T) {
 		{"all", `{nodeSelector: {matchExpressions: [{key: pool, operator: In, values: [a, b]}]}, precedence: -3,
 			rules: [{name: a, priorityClassNames: [gold, silver], tier: critical}, {name: b, priority: {min: 1, max: 1}, tier: system}],
 			qos: {guaranteed: critical, burstable: background, bestEffort: standard},
-			reservationPercent: 1, loans: never, smt: exclusive, limits: gap}`, ""},
+			reservationPercent: 1, loans: never, smt: exclusive, limits: gap, podLimits: [gap, paced, freeze]}`, ""},
+		{"no limits that pods may ask for", "{podLimits: []}", ""},
 		{"an open range", "{rules: [{name: a, priority: {max: -1}, tier: background}]}", ""},
 		{"an unknown tier", "{rules: [{name: a, priority: {max: -1}, tier: urgent}]}", "urgent"},
 		{"no tier", "{rules: [{name: a, priority: {max: -1}}]}", "tier"},
@@ -123,6 +125,9 @@ func TestCompileAgreesWithTheAPI(t *testing.T) {
 		{"unknown loans", "{loans: always}", "loans"},
 		{"unknown use of SMT", "{smt: half}", "smt"},
 		{"unknown limits", "{limits: pace}", "limits"},
+		{"unknown limits for pods", "{podLimits: [paced, pace]}", "podLimits"},
+		{"limits that no pod has", "{podLimits: [ignore]}", "podLimits"},
+		{"limits for pods that are there twice", "{podLimits: [gap, gap]}", "podLimits"},
 	} {
 		object, p := parse(t, header+c.spec)
 		_, compiled := Compile(p)
@@ -155,7 +160,7 @@ func TestDefaultsOfTheAPI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `{"limits":"paced","loans":"gaps","precedence":0,"qos":{"bestEffort":"background","burstable":"standard","guaranteed":"standard"},"reservationPercent":100,"smt":"share"}`
+	const want = `{"limits":"paced","loans":"gaps","podLimits":["paced","freeze"],"precedence":0,"qos":{"bestEffort":"background","burstable":"standard","guaranteed":"standard"},"reservationPercent":100,"smt":"share"}`
 	if string(text) != want {
 		t.Errorf("got %s", text)
 	}
@@ -172,6 +177,9 @@ func TestDefaultsOfTheAPI(t *testing.T) {
 		if before.qos[class] != tier {
 			t.Errorf("%s: %v without defaults, %v with them", class, before.qos[class], tier)
 		}
+	}
+	if !slices.Equal(before.podLimits(), after.podLimits()) {
+		t.Errorf("podLimits: %v without defaults, %v with them", before.podLimits(), after.podLimits())
 	}
 }
 

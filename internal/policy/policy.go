@@ -66,6 +66,7 @@ type Verdict struct {
 	Unresolved bool `json:"unresolved,omitempty"`
 	// What labels ask for and do not get.
 	Refused string `json:"refused,omitempty"`
+	Limits  Limits `json:"limits"`
 	builtIn bool   // by Kubernetes' own class alone
 }
 
@@ -103,6 +104,9 @@ func Compile(from *v1alpha1.TierPolicy) (*Policy, error) {
 	}
 	if err := checkNode(from.Spec); err != nil {
 		return fail("%w", err)
+	}
+	if err := checkPodLimits(from.Spec.PodLimits); err != nil {
+		return fail("podLimits: %w", err)
 	}
 	return p, nil
 }
@@ -219,9 +223,17 @@ func (p *Policy) Tier(pod *corev1.Pod, in *Namespace) Verdict {
 	if in != nil {
 		in.limit(&v)
 	}
+	v.ownTier(pod)
+	v.Limits = p.limits()
+	p.ownLimits(&v, pod)
+	return v
+}
+
+// ownTier is what the pod's label makes of its tier.
+func (v *Verdict) ownTier(pod *corev1.Pod) {
 	asked, labelled := pod.Labels[v1alpha1.TierLabel]
 	if !labelled {
-		return v
+		return
 	}
 	switch t, err := tier.Parse(asked); {
 	case err != nil:
@@ -231,7 +243,6 @@ func (p *Policy) Tier(pod *corev1.Pod, in *Namespace) Verdict {
 	case t > v.Tier:
 		v.lower(t, "label "+v1alpha1.TierLabel)
 	}
-	return v
 }
 
 func (v *Verdict) lower(to tier.Tier, why string) {

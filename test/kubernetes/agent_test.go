@@ -234,6 +234,51 @@ func TestAgentGivesPodsTheirTiers(t *testing.T) {
 	}
 }
 
+func TestAPodsOwnLimits(t *testing.T) {
+	n := newNode(t, nil)
+	labelled := func(name, limits string) {
+		t.Helper()
+		pod := bind(t, podOf("kube-system", name, ""), n.name)
+		pod.Labels = map[string]string{v1alpha1.LimitsLabel: limits}
+		create(t, pod)
+		fixture.Cgroup(t, n.root, "/kubepods/besteffort/pod"+string(pod.UID))
+	}
+	labelled("frozen", "freeze")
+	labelled("greedy", "gap")
+	await := func(what, greedy string) {
+		t.Helper()
+		eventually(t, what, func() bool {
+			modes := map[string]string{}
+			for _, m := range n.state().Members {
+				modes[m.Pod] = m.Limits
+			}
+			own, there := modes["kube-system/greedy"]
+			return there && own == greedy && modes["kube-system/frozen"] == "freeze"
+		})
+	}
+	await("freeze is granted, and gap is not", "")
+	out, errs, status := kubectlTemper(t, server.KubeConfig, "explain", "-n", "kube-system", "frozen", "greedy")
+	for _, want := range []string{"freeze (label temper.dev/limits)", "paced (policy)",
+		"Pod/kube-system/greedy: label temper.dev/limits asks for gap, which podLimits of policy default does not list"} {
+		if !strings.Contains(out, want) || status != 0 {
+			t.Errorf("explain says no %q, with status %d:\n%s%s", want, status, out, errs)
+		}
+	}
+	p := defaultPolicy(t).from
+	before := p.DeepCopy()
+	p.Spec.PodLimits = []string{"gap", "freeze"}
+	if err := cluster.Update(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		before.ResourceVersion = p.ResourceVersion
+		if err := cluster.Update(context.Background(), before); err != nil {
+			t.Error(err)
+		}
+	})
+	await("a policy that grants it takes effect on running pods", "gap")
+}
+
 func TestSafeModeOfANode(t *testing.T) {
 	n := newNode(t, nil)
 	_, batch := n.run("batch", "", "/kubepods/besteffort")
