@@ -46,9 +46,11 @@ func (t *tree) descend(cg string, depth int) {
 	}
 }
 
-// parents are the cgroups whose children are pods' or may become so.
-func (t *tree) parents() []string {
-	list := []string{"/"} // where a kubelet's tree usually appears
+// parents are the cgroups whose children matter: those of pods', and the root, where a kubelet's tree usually appears.
+func (t *tree) parents() []string { return append([]string{"/"}, t.classes()...) }
+
+// classes are the cgroups whose children are pods'.
+func (t *tree) classes() (list []string) {
 	for _, top := range t.tops {
 		list = append(list, top)
 		for _, name := range children(t.root, top) {
@@ -64,7 +66,7 @@ func (t *tree) parents() []string {
 // one, but another may be left of a time when the kubelet had another cgroup driver.
 func (t *tree) pods() map[string][]string {
 	found := map[string][]string{}
-	for _, parent := range t.parents() {
+	for _, parent := range t.classes() {
 		for _, name := range children(t.root, parent) {
 			if pod := podOf(name); pod != "" {
 				found[pod] = append(found[pod], path.Join(parent, name))

@@ -93,21 +93,26 @@ func (r *reader) policy(ctx context.Context, node labels.Set, k *Known) (*policy
 	if err := r.cache.List(ctx, &list); err != nil {
 		return nil, err
 	}
-	was := r.policies
-	r.policies = map[string]*policy.Policy{}
-	for i := range list.Items {
-		name := list.Items[i].Name
-		p, err := policy.Compile(&list.Items[i])
+	r.policies, k.Problems = compile(list.Items, r.policies)
+	return policy.Select(slices.Collect(maps.Values(r.policies)), node), nil
+}
+
+// compile gives the policies that count, by name: of each the last that was valid, which was may have.
+func compile(list []v1alpha1.TierPolicy, was map[string]*policy.Policy) (now map[string]*policy.Policy, problems []string) {
+	now = map[string]*policy.Policy{}
+	for i := range list {
+		name := list[i].Name
+		p, err := policy.Compile(&list[i])
 		if err != nil {
 			p = was[name]
-			k.Problems = append(k.Problems, outcomeOf(p, err))
+			problems = append(problems, outcomeOf(p, err))
 		}
 		if p != nil {
-			r.policies[name] = p
+			now[name] = p
 		}
 	}
-	slices.Sort(k.Problems)
-	return policy.Select(slices.Collect(maps.Values(r.policies)), node), nil
+	slices.Sort(problems)
+	return now, problems
 }
 
 func outcomeOf(before *policy.Policy, err error) string {
@@ -123,9 +128,14 @@ func (r *reader) pods(ctx context.Context, applies *policy.Policy, namespaces ma
 	if err := r.cache.List(ctx, &list); err != nil {
 		return err
 	}
+	k.addPods(list.Items, applies, namespaces)
+	return nil
+}
+
+func (k *Known) addPods(list []corev1.Pod, applies *policy.Policy, namespaces map[string]labels.Set) {
 	var claims []claim
-	for i := range list.Items {
-		pod := &list.Items[i]
+	for i := range list {
+		pod := &list[i]
 		if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 			continue
 		}
@@ -139,7 +149,6 @@ func (r *reader) pods(ctx context.Context, applies *policy.Policy, namespaces ma
 	if len(refused) > 0 {
 		k.Problems = append(k.Problems, fmt.Sprintf("%d pods claim others' cgroups: %s", len(refused), slices.Min(refused)))
 	}
-	return nil
 }
 
 // claim is a pod that says which cgroup is its own.
