@@ -25,6 +25,7 @@ import (
 	"temper.dev/temper/internal/host"
 	"temper.dev/temper/internal/nodemetrics"
 	"temper.dev/temper/internal/nodepods"
+	"temper.dev/temper/internal/nri"
 	"temper.dev/temper/internal/status"
 )
 
@@ -32,9 +33,9 @@ func main() { cli.Main(newRootCommand()) }
 
 // options are the command's flags.
 type options struct {
-	node, root, config, loader, metrics, kubeconfig, daemonSet string
-	heartbeat                                                  heartbeat
-	safeMode                                                   bool
+	node, root, config, loader, metrics, kubeconfig, daemonSet, nri string
+	heartbeat                                                       heartbeat
+	safeMode                                                        bool
 }
 
 func newRootCommand() *cobra.Command {
@@ -63,6 +64,7 @@ SIGTERM does the one or the other, as that DaemonSet has another agent come or n
 	flags.StringVar(&o.loader, "loader", "", "`PATH` of scx_temper (default: next to temper-agent, else in PATH)")
 	flags.StringVar(&o.metrics, "metrics", "", "`ADDRESS` to serve metrics for Prometheus at, as /metrics (default: none)")
 	flags.StringVar(&o.daemonSet, "daemonset", "", "`NAMESPACE/NAME` of the DaemonSet whose pod this is (default: none)")
+	flags.StringVar(&o.nri, "nri", "", "`SOCKET` at which the container runtime says when containers start (default: none)")
 	flags.Var(&o.heartbeat, "heartbeat-timeout", "`DURATION` for which the scheduler waits for the next agent before it leaves by itself; 0: for ever")
 	flags.BoolVar(&o.safeMode, "safe-mode", false, "leave the node to the kernel's own scheduler")
 	flags.StringVar(&o.root, "host-root", "/", "`DIR` where the node's file system is mounted")
@@ -119,6 +121,9 @@ func run(cmd *cobra.Command, o options) error {
 		return err
 	}
 	a.OnState(reporter.Tell)
+	if o.nri != "" {
+		go nri.New(root.Path(o.nri), a.Settle, words).Run(ctx)
+	}
 	return runBoth(ctx, a, reporter, signals)
 }
 

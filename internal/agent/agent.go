@@ -46,6 +46,7 @@ type Agent struct {
 	kernel  Kernel
 	watcher Watcher
 	onState func(State) // nil, or told of each change of the state
+	asked   chan chan struct{}
 
 	wanted  Wanted          // at the last look
 	args    []string        // that scx_temper was started with, or would have been
@@ -83,7 +84,7 @@ func New(root host.Root, source Source, kernel Kernel, watcher Watcher, log *slo
 	if err != nil {
 		log.Warn("the history of exits is lost", "error", err)
 	}
-	a := &Agent{root: root, source: source, log: log, kernel: kernel, watcher: watcher, idle: idle}
+	a := &Agent{root: root, source: source, log: log, kernel: kernel, watcher: watcher, idle: idle, asked: make(chan chan struct{})}
 	a.retry = time.NewTimer(enforce.Never)
 	a.retry.Stop() // the first look starts scx_temper
 	a.state = State{PID: os.Getpid(), Started: time.Now().UTC(), Exits: exits}
@@ -119,6 +120,9 @@ func (a *Agent) Run(ctx context.Context, signals <-chan os.Signal) error {
 			a.sync()
 		case <-a.source.Changed():
 			a.sync()
+		case done := <-a.asked:
+			a.sync()
+			close(done)
 		case <-resync.C:
 			a.resync()
 		case <-a.retry.C:

@@ -49,6 +49,7 @@ func (l *fakeLoader) end(status int) {
 // fakeNode is a node of fixtures with a kernel that always does what it is asked.
 type fakeNode struct {
 	t       *testing.T
+	agent   *Agent
 	root    host.Root
 	starts  []([]string)
 	loaders chan *fakeLoader
@@ -93,6 +94,7 @@ func (n *fakeNode) boot() {
 	if err != nil {
 		n.t.Fatal(err)
 	}
+	n.agent = a
 	ctx, stop := context.WithCancel(context.Background())
 	n.stop, n.signals, n.done = stop, make(chan os.Signal), make(chan error, 1)
 	go func(done chan error, signals chan os.Signal) { done <- a.Run(ctx, signals) }(n.done, n.signals)

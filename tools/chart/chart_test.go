@@ -18,6 +18,7 @@ import (
 	"helm.sh/helm/v4/pkg/chart/v2/lint/support"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
@@ -157,6 +158,7 @@ func TestEachValue(t *testing.T) {
 		"heartbeatTimeoutSeconds":   {"heartbeatTimeoutSeconds: 3600", "agent.yaml", "- --heartbeat-timeout=3600s\n"},
 		"apiServer.host":            {"apiServer: {host: 10.99.0.1}", "agent.yaml", "{name: KUBERNETES_SERVICE_HOST, value: \"10.99.0.1\"}\n"},
 		"apiServer.port":            {"apiServer: {host: 10.99.0.1, port: 6443}", "agent.yaml", "{name: KUBERNETES_SERVICE_PORT, value: \"6443\"}\n"},
+		"nri.socket":                {"nri: {socket: /run/other/nri.sock}", "agent.yaml", "- --nri=/run/other/nri.sock\n"},
 		"metrics.address":           {"metrics: {address: ':9770'}", "agent.yaml", "- --metrics=:9770\n"},
 		"monitoring.podMonitor":     {"metrics: {address: ':9770'}\nmonitoring: {podMonitor: true}", "monitoring.yaml", "kind: PodMonitor\n"},
 		"monitoring.prometheusRule": {"monitoring: {prometheusRule: true}", "monitoring.yaml", "kind: PrometheusRule\n"},
@@ -243,6 +245,8 @@ func TestSchemaRefuses(t *testing.T) {
 		"apiServer: {host: 'https://10.0.0.1'}":                {"apiServer/host", "https://10.0.0.1"},
 		"apiServer: {port: 70000}":                             {"apiServer/port", "65,535"},
 		"apiServer: {port: '443'}":                             {"apiServer/port", "want integer"},
+		"nri: {socket: nri.sock}":                              {"nri/socket", "nri.sock"},
+		"nri: {socket: /nri.sock}":                             {"nri/socket", "nri.sock"}, // the node's whole file system would be mounted
 		"metrics: {address: '9770'}":                           {"metrics/address", "9770"},
 		"monitoring: {podMonitor: true}":                       {"monitoring.podMonitor finds nothing without metrics.address"},
 		"monitoring: {rules: true}":                            {"monitoring", "'rules' not allowed"},
@@ -333,6 +337,24 @@ func TestMonitoring(t *testing.T) {
 	ports := agent(t, made(t, "metrics: {address: '[::1]:9770'}")["agent.yaml"]).Spec.Template.Spec.Containers[0].Ports
 	if len(ports) != 1 || ports[0].Name != "metrics" || ports[0].ContainerPort != 9770 {
 		t.Errorf("%v", ports)
+	}
+}
+
+// Without NRI nothing of the runtime's is mounted; with it, no more than its folder.
+func TestNRI(t *testing.T) {
+	for values, folder := range map[string]string{"": "/var/run/nri", "nri: {socket: /run/other/nri.sock}": "/run/other", "nri: {socket: ''}": ""} {
+		text := made(t, values)["agent.yaml"]
+		pod := agent(t, text).Spec.Template.Spec
+		at := ""
+		for _, v := range pod.Volumes {
+			if v.Name == "nri" {
+				at = v.HostPath.Path
+			}
+		}
+		mounted := slices.ContainsFunc(pod.Containers[0].VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == "nri" && m.MountPath == folder && m.ReadOnly })
+		if at != folder || mounted != (folder != "") || strings.Contains(text, "--nri") != (folder != "") {
+			t.Errorf("%q mounts %q in\n%s", values, at, text)
+		}
 	}
 }
 
