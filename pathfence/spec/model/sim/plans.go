@@ -3,6 +3,7 @@ package sim
 import (
 	"maps"
 	"math"
+	"math/rand/v2"
 	"slices"
 )
 
@@ -41,7 +42,7 @@ const (
 )
 
 // Disturbances are what happens to path 0's downstream, or to the arrivals.
-var Disturbances = []string{"none", "slow 2", "slow 5", "slow 10", "slow 40", "freeze", "hang", "burst", "surge", "one downstream", "pause"}
+var Disturbances = []string{"none", "slow 2", "slow 5", "slow 10", "slow 40", "freeze", "hang", "burst", "surge", "surge, held up", "one downstream", "pause"}
 
 // World builds a run.
 func (s Scale) World(disturbance string, shape int, seed uint64) World {
@@ -71,8 +72,10 @@ func (s Scale) World(disturbance string, shape int, seed uint64) World {
 	case "burst":
 		w.Paths[0].Rate = []Step{{0, s.Rate}, {Onset, 8 * s.Rate}, {Onset + second, s.Rate}}
 	case "surge":
-		w.Paths[0].Rate = []Step{{0, s.Rate}, {Onset, s.Rate / 10}, {Over, s.Rate}}
-		w.Paths[1].Rate = []Step{{0, s.Others}, {Onset, s.Surge}, {Over, s.Others}}
+		s.surge(&w)
+	case "surge, held up":
+		s.surge(&w)
+		w.holdUp(30*ms, 200*ms)
 	case "one downstream":
 		w.Paths[1].Down = 0
 		slow(10)
@@ -80,6 +83,26 @@ func (s Scale) World(disturbance string, shape int, seed uint64) World {
 		w.Pauses = []Step{{Onset, 0.3}, {Onset + 4*second, 0.3}}
 	}
 	return w
+}
+
+func (s Scale) surge(w *World) {
+	w.Paths[0].Rate = []Step{{0, s.Rate}, {Onset, s.Rate / 10}, {Over, s.Rate}}
+	w.Paths[1].Rate = []Step{{0, s.Others}, {Onset, s.Surge}, {Over, s.Others}}
+}
+
+// holdUp lets all downstreams stand still at once, for so long, once in so long on average: as where others take the CPUs.
+func (w World) holdUp(still, every int64) {
+	src := rand.New(rand.NewPCG(w.Seed, 0))
+	for t := Onset; ; {
+		t += int64(src.ExpFloat64() * float64(every-still))
+		if t+still >= Over {
+			return
+		}
+		for i := range w.Downs {
+			w.Downs[i].Speed = append(w.Downs[i].Speed, Step{t, 0}, Step{t + still, 1})
+		}
+		t += still
+	}
 }
 
 // Only leaves one path of a world.

@@ -159,6 +159,27 @@ func TestSurge(t *testing.T) {
 	}
 }
 
+// A surge in which all that is called stands still for 30 of 200 ms now and then takes no more than the workers can do.
+// What the fence loses all the same is its stall rule's: decision 31.
+func TestSurgeHeldUp(t *testing.T) {
+	s := Scales[2]
+	var shared, fence, without []float64
+	for seed := uint64(1); seed <= seeds; seed++ {
+		w := s.World("surge, held up", 1, seed)
+		served := func(a Arm) float64 {
+			m := Measure(w.Run(a), 1, Onset, Over, w.SLO)
+			return float64(m.Good) / float64(m.Offered)
+		}
+		shared = append(shared, served(NewShared(s.Workers, false)))
+		fence = append(fence, served(NewFence(s.Workers, s.Paths, s.SLO, model.Parts{})))
+		without = append(without, served(NewFence(s.Workers, s.Paths, s.SLO, model.Parts{NoPanic: true})))
+	}
+	t.Logf("served in time: shared pool %.3f, fence %.3f, without panic and stall %.3f", median(shared), median(fence), median(without))
+	if median(shared) < 0.99 || median(without) < 0.99 {
+		t.Errorf("the shared pool serves %.3f in time, the fence without panic and stall %.3f", median(shared), median(without))
+	}
+}
+
 // Equal seeds give equal results.
 func TestDeterminism(t *testing.T) {
 	s := Scales[0]
