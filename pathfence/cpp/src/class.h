@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <deque>
 
 #include "temper/pathfence/core.h"
 
@@ -13,6 +14,9 @@ constexpr Time kLongestHold = 600'000 * kMillisecond;
 constexpr std::int64_t kDefaultWeight = 100;
 constexpr std::size_t kMaxClasses = 32, kMaxBuckets = 32;
 
+// How many requests that are over keep their memory for others.
+constexpr std::size_t kMaxSpare = 256;
+
 struct Core::Request {
     std::int64_t id = 0;
     std::int64_t order = 0;
@@ -21,9 +25,51 @@ struct Core::Request {
     Time arrived = 0, deadline = 0, granted = 0;
     std::int64_t depth = 0;
     std::int64_t sharers = 1;  // requests that run on this one's permit, itself included
+    bool waits = true;         // else it is in flight
     bool done = false;         // itself has ended, sharers have not
     Request* parent = nullptr;
     Outcome outcome = Outcome::ok;
+    Request *before = nullptr, *behind = nullptr;  // in its class's queue
+
+    // A new one, in the memory of one that is over; its key's included.
+    void reset(std::int64_t new_id, Class& c) {
+        id = new_id;
+        of = &c;
+        key.clear();
+        order = arrived = deadline = granted = depth = 0;
+        sharers = 1;
+        waits = true;
+        done = false;
+        parent = before = behind = nullptr;
+        outcome = Outcome::ok;
+    }
+};
+
+// Requests in order, linked through themselves: one may leave from anywhere.
+template <class Request>
+class Line {
+public:
+    bool empty() const { return count_ == 0; }
+    std::int64_t size() const { return count_; }
+    Request* front() const { return front_; }
+    Request* back() const { return back_; }
+
+    void push_back(Request* r) {
+        r->before = back_;
+        r->behind = nullptr;
+        (back_ ? back_->behind : front_) = r;
+        back_ = r;
+        ++count_;
+    }
+    void erase(Request* r) {
+        (r->before ? r->before->behind : front_) = r->behind;
+        (r->behind ? r->behind->before : back_) = r->before;
+        --count_;
+    }
+
+private:
+    Request *front_ = nullptr, *back_ = nullptr;
+    std::int64_t count_ = 0;
 };
 
 struct Core::Candidate {
@@ -121,7 +167,7 @@ struct Core::Class {
     Time seen = 0;
 
     std::int64_t in_flight = 0;
-    std::deque<Request*> queue;
+    Line<Request> queue;
     std::int64_t reserve = 0, limit = 0;
     std::int64_t granted = 0, shed = 0, missed = 0, failed = 0;
     const char* reason = "";
@@ -148,7 +194,7 @@ struct Core::Class {
     std::int64_t cut_from = 0, cut_good = 0;
     Time no_cut = 0, cut_pause = 0;
 
-    std::int64_t demand() const { return in_flight + static_cast<std::int64_t>(queue.size()); }
+    std::int64_t demand() const { return in_flight + queue.size(); }
     std::int64_t entitled() const { return std::min(limit, std::max(reserve, usual.value)); }
     // The limit in force.
     std::int64_t cap() const { return dip ? std::max<std::int64_t>(1, (limit * 7 + 9) / 10) : limit; }

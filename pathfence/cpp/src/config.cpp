@@ -2,6 +2,7 @@
 #include "temper/pathfence/config.h"
 
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <functional>
 #include <iterator>
@@ -92,7 +93,7 @@ std::string contents(const std::string& file) {
 bool valid_name(const std::string& name) {
     if (name.empty() || name.size() > 64) return false;
     for (const char c : name)
-        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c != 0 && std::string("._/:+-~").find(c) != std::string::npos)))
+        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c != 0 && std::strchr("._/:+-~", c))))
             return false;
     return true;
 }

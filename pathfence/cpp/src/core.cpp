@@ -63,18 +63,18 @@ void Core::empty_samples() {
     }
 }
 
-Core::Decisions Core::reload(Time now, const Config& wanted, bool& refused) {
-    advance(now);
+const Core::Decisions& Core::reload(Time now, const Config& wanted, bool& refused) {
+    begin(now);
     refused = true;
     Config config;
     try {
         config = checked(wanted);
     } catch (const ConfigError&) {
-        return take();
+        return decisions_;
     }
     std::size_t added = 0;
     for (const auto& k : config.classes) added += !named(k.name);
-    if (classes_.size() + added > static_cast<std::size_t>(buckets_) + kMaxClasses) return take();
+    if (classes_.size() + added > static_cast<std::size_t>(buckets_) + kMaxClasses) return decisions_;
     refused = false;
     empty_samples();
     for (auto& c : classes_)
@@ -82,49 +82,46 @@ Core::Decisions Core::reload(Time now, const Config& wanted, bool& refused) {
     config_ = std::move(config);
     configure();
     pump();
-    return take();
+    return decisions_;
 }
 
-Core::Decisions Core::off(Time now, bool off) {
-    advance(now);
+const Core::Decisions& Core::off(Time now, bool off) {
+    begin(now);
     config_.off = off;
     empty_samples();
     pump();
-    return take();
+    return decisions_;
 }
 
 Time Core::target(const std::string& key) { return class_of(key).target; }
 
-Core::Decisions Core::tick(Time now) {
-    advance(now);
+const Core::Decisions& Core::tick(Time now) {
+    begin(now);
     if (!config_.off)
         for (auto& c : classes_) sweep(*c);
     pump();
-    return take();
+    return decisions_;
 }
 
-Core::Decisions Core::arrive(Time now, const Arrival& in) {
-    advance(now);
-    if (waiting_.count(in.id) || running_.count(in.id)) return take();
-    if (const auto p = running_.find(in.parent); p != running_.end()) {
-        inherit(in, p->second.get());
-        return take();
+const Core::Decisions& Core::arrive(Time now, const Arrival& in) {
+    begin(now);
+    if (requests_.count(in.id)) return decisions_;
+    if (Request* p = in.parent ? running(in.parent) : nullptr) {
+        inherit(in, p);
+        return decisions_;
     }
     Class& c = class_of(in.key);
-    auto owned = std::make_unique<Request>();
-    Request* r = owned.get();
-    r->id = in.id;
+    Request* r = &add_request(in.id, c);
     r->order = ++order_;
     r->key = in.key;
-    r->of = &c;
     r->arrived = now_;
     r->deadline = in.deadline ? in.deadline : now_ + c.target;
     r->depth = std::max<std::int64_t>(in.depth, 0);
-    waiting_[in.id] = std::move(owned);
+    ++waiting_;
     arrived(c);
     if (r->depth > kMaxDepth) {
         shed(r, "depth");
-        return take();
+        return decisions_;
     }
     if (r->depth > 0) {
         levels_[static_cast<std::size_t>(r->depth)] = now_;
@@ -134,46 +131,70 @@ Core::Decisions Core::arrive(Time now, const Arrival& in) {
     }
     note_demand(c);
     pump();
-    return take();
+    return decisions_;
+}
+
+Core::Request* Core::running(std::int64_t id) const {
+    const auto it = requests_.find(id);
+    return it == requests_.end() || it->second->waits ? nullptr : it->second.get();
+}
+
+Core::Request& Core::add_request(std::int64_t id, Class& c) {
+    Request* r;
+    if (spare_.empty()) {
+        r = requests_.emplace(id, std::make_unique<Request>()).first->second.get();
+    } else {
+        auto node = std::move(spare_.back());
+        spare_.pop_back();
+        node.key() = id;
+        r = node.mapped().get();
+        requests_.insert(std::move(node));
+    }
+    r->reset(id, c);
+    return *r;
+}
+
+void Core::remove_request(std::int64_t id) {
+    auto node = requests_.extract(id);
+    if (spare_.size() < kMaxSpare) spare_.push_back(std::move(node));
 }
 
 // Runs a part of a request on that request's permit.
 void Core::inherit(const Arrival& in, Request* parent) {
     while (parent->parent) parent = parent->parent;
     ++parent->sharers;
-    auto r = std::make_unique<Request>();
-    r->id = in.id;
-    r->of = parent->of;
-    r->parent = parent;
-    grant_decision(*r, false, "inherited");
-    running_[in.id] = std::move(r);
+    Request& r = add_request(in.id, *parent->of);
+    r.waits = false;
+    r.parent = parent;
+    grant_decision(r, false, "inherited");
 }
 
-Core::Decisions Core::done(Time now, std::int64_t id, Outcome outcome) {
-    advance(now);
-    if (const auto w = waiting_.find(id); w != waiting_.end()) {
-        unqueue(w->second.get());
-        waiting_.erase(w);
-        pump();
-        return take();
-    }
-    const auto it = running_.find(id);
-    if (it == running_.end() || it->second->done) return take();
+const Core::Decisions& Core::done(Time now, std::int64_t id, Outcome outcome) {
+    begin(now);
+    const auto it = requests_.find(id);
+    if (it == requests_.end()) return decisions_;
     Request* owner = it->second.get();
+    if (owner->waits) {
+        unqueue(owner);
+        --waiting_;
+        remove_request(id);
+        pump();
+        return decisions_;
+    }
+    if (owner->done) return decisions_;
     if (owner->parent) {
         owner = owner->parent;
-        running_.erase(it);
+        remove_request(id);
     } else {
         owner->done = true;
         owner->outcome = outcome;
     }
     if (--owner->sharers == 0) {
-        const auto ended = running_.find(owner->id);
         release(*owner);
-        running_.erase(ended);
+        remove_request(owner->id);
         pump();
     }
-    return take();
+    return decisions_;
 }
 
 void Core::release(Request& r) {
@@ -199,18 +220,13 @@ void Core::finished(Class& c, const Request& r) {
 }
 
 // Brings the clock forward, and closes a window that is over. A clock that goes back stands still.
-void Core::advance(Time now) {
+void Core::begin(Time now) {
+    decisions_.clear();
     now_ = std::max(now_, now);
     const Time length = now_ - window_start_;
     if (length < config_.window) return;
     close_window(length);
     window_start_ = now_;
-}
-
-Core::Decisions Core::take() {
-    Decisions d;
-    d.swap(decisions_);
-    return d;
 }
 
 void Core::grant_decision(const Request& r, bool lent, const char* reason) {
@@ -221,7 +237,7 @@ std::vector<ClassState> Core::states() const {
     std::vector<ClassState> out;
     for (const auto& c : classes_) {
         if (c->unknown && c->granted + c->shed == 0 && c->queue.empty()) continue;
-        out.push_back({c->name, c->limit, c->reserve, c->in_flight, static_cast<std::int64_t>(c->queue.size()), std::max<std::int64_t>(0, c->in_flight - c->reserve),
+        out.push_back({c->name, c->limit, c->reserve, c->in_flight, c->queue.size(), std::max<std::int64_t>(0, c->in_flight - c->reserve),
                        c->granted, c->shed, c->missed, c->failed, c->knee, c->hold, c->reason});
     }
     return out;

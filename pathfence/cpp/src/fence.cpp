@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <tuple>
 
@@ -31,16 +32,30 @@ Version version(const std::string& file) {
 
 // Shared by the fence and its permits.
 struct FenceState : std::enable_shared_from_this<FenceState> {
-    struct Waiter {
-        Fence::Granted granted;
-        Fence::Refused refused;
-    };
+    using Waiters = std::unordered_map<std::int64_t, std::shared_ptr<Fence::Waiter>>;
     // A decision on its way to the one that it concerns.
     struct Delivery {
-        Waiter waiter;
+        std::shared_ptr<Fence::Waiter> waiter;
         std::int64_t id = 0;  // 0: refused
         const std::string* class_name = nullptr;
         const char* reason = "";
+    };
+    // Most events decide about one request or none: the first takes no memory of its own.
+    struct Deliveries {
+        std::optional<Delivery> first;
+        std::vector<Delivery> others;
+
+        void add(Delivery d) {
+            if (first)
+                others.push_back(std::move(d));
+            else
+                first = std::move(d);
+        }
+        template <class F>
+        void each(F f) {
+            if (first) f(std::move(*first));
+            for (Delivery& d : others) f(std::move(d));
+        }
     };
 
     FenceState(const Config& config, Fence::Options o) : options(std::move(o)), core(config, now()) {}
@@ -50,7 +65,7 @@ struct FenceState : std::enable_shared_from_this<FenceState> {
     // Does something with the core under the lock, and afterwards delivers what was decided.
     template <class F>
     void with(F f) {
-        std::vector<Delivery> out;
+        Deliveries out;
         {
             const std::lock_guard<std::mutex> lock(mutex);
             sort(f(core, now()), out);
@@ -58,28 +73,46 @@ struct FenceState : std::enable_shared_from_this<FenceState> {
         deliver(out);
     }
 
-    void sort(const Core::Decisions& decisions, std::vector<Delivery>& out) {
+    void sort(const Core::Decisions& decisions, Deliveries& out) {
         for (const Decision& d : decisions) {
             if (d.kind != Decision::Kind::grant && d.kind != Decision::Kind::shed) continue;
-            const auto w = waiters.find(d.id);
-            if (w == waiters.end()) continue;  // a part of a request: share() has its permit already
-            out.push_back({std::move(w->second), d.kind == Decision::Kind::grant ? d.id : 0, d.class_name, d.reason});
-            waiters.erase(w);
+            auto waiter = take(d.id);
+            if (!waiter) continue;  // a part of a request: share() has its permit already
+            out.add({std::move(waiter), d.kind == Decision::Kind::grant ? d.id : 0, d.class_name, d.reason});
         }
+    }
+
+    void keep(std::int64_t id, std::shared_ptr<Fence::Waiter> waiter) {
+        if (!spare) {
+            waiters.emplace(id, std::move(waiter));
+            return;
+        }
+        spare.key() = id;
+        spare.mapped() = std::move(waiter);
+        waiters.insert(std::move(spare));
+    }
+
+    // The waiter of a request that waits no longer, or null.
+    std::shared_ptr<Fence::Waiter> take(std::int64_t id) {
+        auto node = waiters.extract(id);
+        if (!node) return nullptr;
+        auto waiter = std::move(node.mapped());
+        spare = std::move(node);
+        return waiter;
     }
 
     // A callback may end its request at once, which leads to further decisions: the outermost call delivers those, so
     // that a long queue makes no deep stack.
-    void deliver(std::vector<Delivery>& deliveries) {
+    void deliver(Deliveries& deliveries) {
         thread_local std::vector<std::pair<std::shared_ptr<FenceState>, Delivery>>* pending = nullptr;
-        if (deliveries.empty()) return;
+        if (!deliveries.first) return;
         if (pending) {
-            for (auto& d : deliveries) pending->emplace_back(shared_from_this(), std::move(d));
+            deliveries.each([&](Delivery d) { pending->emplace_back(shared_from_this(), std::move(d)); });
             return;
         }
         std::vector<std::pair<std::shared_ptr<FenceState>, Delivery>> further;
         pending = &further;
-        for (auto& d : deliveries) call(std::move(d));
+        deliveries.each([&](Delivery&& d) { call(std::move(d)); });
         for (std::size_t i = 0; i < further.size(); ++i) {
             auto [state, d] = std::move(further[i]);
             state->call(std::move(d));
@@ -92,7 +125,8 @@ struct FenceState : std::enable_shared_from_this<FenceState> {
     const Fence::Options options;
     mutable std::mutex mutex;
     Core core;
-    std::unordered_map<std::int64_t, Waiter> waiters;
+    Waiters waiters;
+    Waiters::node_type spare;  // of one that was taken out, for the next
     std::int64_t last_id = 0;
     bool closed = false;
     std::string watch_error;
@@ -108,7 +142,7 @@ struct FenceState : std::enable_shared_from_this<FenceState> {
             stop.wait_for(lock, std::chrono::nanoseconds(core.config().window / 4));
             if (closed) return;
             lock.unlock();
-            with([](Core& c, Time t) { return c.tick(t); });
+            with([](Core& c, Time t) -> const Core::Decisions& { return c.tick(t); });
             if (!options.watch.empty() && std::chrono::steady_clock::now() - looked >= kWatchEvery) {
                 looked = std::chrono::steady_clock::now();
                 const Version v = version(options.watch);
@@ -136,7 +170,7 @@ struct FenceState : std::enable_shared_from_this<FenceState> {
     void reload(const Config& config) {
         checked(config);
         bool refused = false;
-        with([&](Core& c, Time t) { return c.reload(t, config, refused); });
+        with([&](Core& c, Time t) -> const Core::Decisions& { return c.reload(t, config, refused); });
         if (refused) throw ConfigError("there are too many classes, with those that are known already");
     }
 };
@@ -163,18 +197,18 @@ void Permit::release(Outcome outcome) {
     if (!state_) return;
     const auto state = std::move(state_);
     state_ = nullptr;
-    state->with([&](Core& c, Time t) { return c.done(t, id_, outcome); });
+    state->with([&](Core& c, Time t) -> const Core::Decisions& { return c.done(t, id_, outcome); });
 }
 
 void Permit::edge(const std::string& name) const {
     if (!state_) return;
-    state_->with([&](Core& c, Time t) { return c.edge(t, id_, name); });
+    state_->with([&](Core& c, Time t) -> const Core::Decisions& { return c.edge(t, id_, name); });
 }
 
 Permit Permit::share() const {
     if (!state_) return {};
     std::int64_t id = 0;
-    state_->with([&](Core& c, Time t) {
+    state_->with([&](Core& c, Time t) -> const Core::Decisions& {
         id = ++state_->last_id;
         return c.arrive(t, {id, {}, 0, 0, id_});
     });
@@ -185,9 +219,9 @@ Permit Permit::share() const {
 void FenceState::call(Delivery d) {
     try {
         if (d.id != 0)
-            d.waiter.granted(Fence::permit(shared_from_this(), d.id, d.class_name));
+            d.waiter->granted(Fence::permit(shared_from_this(), d.id, d.class_name));
         else
-            d.waiter.refused(d.reason);
+            d.waiter->refused(d.reason);
     } catch (...) {
         // The permit went back when the callback was left; whoever threw has no caller here.
     }
@@ -200,12 +234,12 @@ Fence::Fence(const Config& config, Options options) : state_(std::make_shared<Fe
 }
 
 Fence::~Fence() {
-    std::vector<FenceState::Delivery> out;
+    FenceState::Deliveries out;
     {
         const std::lock_guard<std::mutex> lock(state_->mutex);
         state_->closed = true;
         // Permits that come back later find nobody who waits.
-        for (auto& [id, w] : state_->waiters) out.push_back({std::move(w), 0, nullptr, "closed"});
+        for (auto& [id, w] : state_->waiters) out.add({std::move(w), 0, nullptr, "closed"});
         std::vector<std::int64_t> ids;
         for (const auto& [id, w] : state_->waiters) ids.push_back(id);
         state_->waiters.clear();
@@ -217,10 +251,22 @@ Fence::~Fence() {
 }
 
 Fence::Ticket Fence::submit(const Call& call, Granted granted, Refused refused) {
+    struct Callbacks : Waiter {
+        Callbacks(Granted g, Refused r) : on_grant(std::move(g)), on_refusal(std::move(r)) {}
+        void granted(Permit permit) override { on_grant(std::move(permit)); }
+        void refused(const char* reason) override { on_refusal(reason); }
+
+        const Granted on_grant;
+        const Refused on_refusal;
+    };
+    return submit(call, std::make_shared<Callbacks>(std::move(granted), std::move(refused)));
+}
+
+Fence::Ticket Fence::submit(const Call& call, std::shared_ptr<Waiter> waiter) {
     Ticket ticket = 0;
-    state_->with([&](Core& c, Time t) {
+    state_->with([&](Core& c, Time t) -> const Core::Decisions& {
         ticket = ++state_->last_id;
-        state_->waiters.emplace(ticket, FenceState::Waiter{std::move(granted), std::move(refused)});
+        state_->keep(ticket, std::move(waiter));
         const Time timeout = call.shortens && call.timeout ? std::min(call.timeout, c.target(call.key)) : call.timeout;
         return c.arrive(t, {ticket, call.key, timeout ? t + timeout : 0, call.depth, 0});
     });
@@ -228,12 +274,13 @@ Fence::Ticket Fence::submit(const Call& call, Granted granted, Refused refused) 
 }
 
 bool Fence::cancel(Ticket ticket) {
-    bool waited = false;
-    state_->with([&](Core& c, Time t) {
-        waited = state_->waiters.erase(ticket) > 0;
-        return waited ? c.done(t, ticket, Outcome::cancel) : Core::Decisions{};
+    std::shared_ptr<Waiter> waiter;
+    state_->with([&](Core& c, Time t) -> const Core::Decisions& {
+        static const Core::Decisions none;
+        waiter = state_->take(ticket);
+        return waiter ? c.done(t, ticket, Outcome::cancel) : none;
     });
-    return waited;
+    return waiter != nullptr;
 }
 
 Permit Fence::acquire(const Call& call) {
@@ -260,13 +307,13 @@ Permit Fence::acquire(const Call& call) {
 }
 
 void Fence::tick() {
-    state_->with([](Core& c, Time t) { return c.tick(t); });
+    state_->with([](Core& c, Time t) -> const Core::Decisions& { return c.tick(t); });
 }
 
 void Fence::reload(const Config& config) { state_->reload(config); }
 
 void Fence::off(bool off) {
-    state_->with([off](Core& c, Time t) { return c.off(t, off); });
+    state_->with([off](Core& c, Time t) -> const Core::Decisions& { return c.off(t, off); });
 }
 
 State Fence::state() const {

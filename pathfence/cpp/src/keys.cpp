@@ -37,17 +37,17 @@ Core::Candidate* Core::candidate_for(const std::string& key) {
     return s->key == key ? s.get() : nullptr;
 }
 
-Core::Decisions Core::edge(Time now, std::int64_t id, const std::string& edge) {
-    advance(now);
-    const auto it = running_.find(id);
-    if (it == running_.end() || !valid_name(edge)) return take();
-    const Request& r = it->second->parent ? *it->second->parent : *it->second;
+const Core::Decisions& Core::edge(Time now, std::int64_t id, const std::string& edge) {
+    begin(now);
+    const Request* part = running(id);
+    if (!part || !valid_name(edge)) return decisions_;
+    const Request& r = part->parent ? *part->parent : *part;
     Candidate* k = candidate_for(r.key);
-    if (!k || k->edges.size() >= kMaxEdges || !k->edges.insert(edge).second) return take();
+    if (!k || k->edges.size() >= kMaxEdges || !k->edges.insert(edge).second) return decisions_;
     k->quiet = 0;
     // Where no class is left for the larger set, the key stays where it is.
     if (learned_.count(r.key) && !adopt(k->edges)) k->edges.erase(edge);
-    return take();
+    return decisions_;
 }
 
 // Counts a completion of a key that has no class yet.

@@ -53,7 +53,8 @@ void Core::note_demand(Class& c) {
     std::array<std::int64_t, kMaxBuckets + kMaxClasses> wants;
     std::int64_t sum = 0;
     for (const auto& o : classes_) {
-        const std::int64_t w = std::min(o->demand(), o->entitled());
+        const std::int64_t demand = o->demand();
+        const std::int64_t w = demand == 0 ? 0 : std::min(demand, o->entitled());
         wants[static_cast<std::size_t>(o->index)] = w;
         sum += w;
     }

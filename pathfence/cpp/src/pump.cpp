@@ -12,14 +12,14 @@ constexpr std::int64_t kLeastQueue = 32, kQueueScale = 4;
 
 void Core::enqueue(Class& c, Request* r) {
     c.touch(now_);
-    if (config_.off || static_cast<std::int64_t>(c.queue.size()) < queue_max(c)) {
+    if (config_.off || c.queue.size() < queue_max(c)) {
         c.queue.push_back(r);
         return;
     }
     Request* victim = r;
     if (!config_.without.newest) {
         victim = c.queue.front();
-        c.queue.pop_front();
+        c.queue.erase(victim);
         c.queue.push_back(r);
     }
     shed(victim, "full");
@@ -35,14 +35,15 @@ void Core::unqueue(Request* r) {
     if (r->depth > 0)
         nested_.erase(std::find(nested_.begin(), nested_.end(), r));
     else
-        r->of->queue.erase(std::find(r->of->queue.begin(), r->of->queue.end(), r));
+        r->of->queue.erase(r);
 }
 
 // Ends a request that is in no queue any more.
 void Core::shed(Request* r, const char* reason) {
     ++r->of->shed;
     decisions_.push_back({Decision::Kind::shed, r->id, &r->of->name, false, reason, 0});
-    waiting_.erase(r->id);
+    --waiting_;
+    remove_request(r->id);
 }
 
 Time Core::margin(const Class& c) const { return c.hold * config_.gamma_permille / 1000; }
@@ -56,15 +57,15 @@ const char* Core::hopeless(const Request& r) const {
 }
 
 void Core::sweep(Class& c) {
+    if (c.queue.empty()) return;
     c.touch(now_);
-    std::deque<Request*> kept;
-    for (Request* r : c.queue) {
-        if (const char* reason = hopeless(*r))
+    for (Request *r = c.queue.front(), *next; r; r = next) {
+        next = r->behind;
+        if (const char* reason = hopeless(*r)) {
+            c.queue.erase(r);
             shed(r, reason);
-        else
-            kept.push_back(r);
+        }
     }
-    c.queue.swap(kept);
 }
 
 void Core::trim(Class& c) {
@@ -73,7 +74,7 @@ void Core::trim(Class& c) {
         if (!reason) return;
         c.touch(now_);
         Request* r = c.queue.front();
-        c.queue.pop_front();
+        c.queue.erase(r);
         shed(r, reason);
     }
 }
@@ -83,9 +84,9 @@ void Core::pump() {
         pump_plain();
         return;
     }
-    if (waiting_.empty()) return;
+    if (waiting_ == 0) return;
     pump_nested();
-    while (!waiting_.empty()) {
+    while (waiting_ > 0) {
         for (auto& c : classes_) trim(*c);
         bool lent = false;
         Class* c = next(lent);
@@ -116,12 +117,8 @@ Core::Class* Core::next(bool& best_lent) {
 Core::Request* Core::pop(Class& c) {
     c.touch(now_);
     Request* r = c.queue.back();
-    if (!config_.without.newest && margin(c) >= c.target / 2 && now_ - c.queue.front()->arrived >= config_.grace && !hopeless(*r)) {
-        c.queue.pop_back();
-        return r;
-    }
-    r = c.queue.front();
-    c.queue.pop_front();
+    if (config_.without.newest || margin(c) < c.target / 2 || now_ - c.queue.front()->arrived < config_.grace || hopeless(*r)) r = c.queue.front();
+    c.queue.erase(r);
     return r;
 }
 
@@ -134,7 +131,8 @@ void Core::grant(Request* r, bool lent) {
     ++in_flight_;
     ++c.granted;
     r->granted = now_;
-    running_.insert(waiting_.extract(r->id));
+    r->waits = false;
+    --waiting_;
     grant_decision(*r, lent, "");
 }
 

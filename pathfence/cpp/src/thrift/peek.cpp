@@ -123,6 +123,7 @@ bool read_name(Bytes b, std::string& name) {
 
 // Takes what stands before the method's name off it.
 void read_prefix(Incoming& to) {
+    if (to.method.find('!') == std::string::npos) return;
     const std::size_t size = to.method.size();
     merge(to.context, split_name(to.method));
     to.prefixed = to.method.size() != size;
@@ -156,17 +157,17 @@ Incoming peek(const std::uint8_t* bytes, std::size_t size, const Listener& liste
     } catch (const std::exception&) {
         // What was read up to here is what is known; the server itself will say what is wrong with the message.
     }
-    if (!listener.trusted) out.context = untrusted(std::move(out.context));
+    if (!listener.trusted && !(out.context.path.empty() && out.context.visits.empty())) out.context = untrusted(std::move(out.context));
     return out;
 }
 
 Call call_of(const Incoming& in, const Listener& listener) {
-    std::string key = in.context.path;
-    if (key.empty()) {
+    const std::string* key = &in.context.path;
+    if (key->empty()) {
         const auto known = listener.keys.find(in.method);
-        key = known == listener.keys.end() ? in.method : known->second;
+        key = known == listener.keys.end() ? &in.method : &known->second;
     }
-    return {std::move(key), in.context.timeout, listener.service.empty() ? 0 : depth_of(in.context, listener.service), !listener.trusted};
+    return {*key, in.context.timeout, listener.service.empty() ? 0 : depth_of(in.context, listener.service), !listener.trusted};
 }
 
 }  // namespace temper::pathfence::thrift

@@ -12,11 +12,12 @@
 
 namespace temper::pathfence::thrift {
 
-// What the request that a thread serves sends on.
+// What the request that a thread serves came with; what it sends on is made of that when it calls somebody.
 struct FencedProcessor::Serves {
-    Context context;
+    const Context& context;
+    const std::string& key;
     const std::string& service;
-    std::chrono::steady_clock::time_point since;
+    const std::chrono::steady_clock::time_point since;
 };
 
 namespace {
@@ -26,17 +27,13 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostBytes = 4096;
 
-// What this thread read last, for the task that its server adds next.
-thread_local Incoming incoming;
-thread_local Call incoming_call;
-
-// What the worker on this thread serves.
+// What a worker serves.
 struct Job {
     Incoming incoming;
-    std::string key;
-    Clock::time_point since;        // when it came: its wait for a worker is time that it has used
-    bool plain = false;             // its frame's message is the method's own, and has not been served
-    const char* refused = nullptr;  // why, if it was
+    Call call;
+    Clock::time_point since = Clock::now();  // when it came: its wait for a worker is time that it has used
+    bool plain = false;                      // its frame's message is the method's own, and has not been served
+    const char* refused = nullptr;           // why, if it was
     Outcome outcome = Outcome::ok;
 };
 thread_local Job* job_here = nullptr;
@@ -56,6 +53,63 @@ private:
     T* const before_;
 };
 
+// Runs a server's task with its permit, or has it answered as refused.
+class Fenced : public at::concurrency::Runnable, public Fence::Waiter, public std::enable_shared_from_this<Fenced> {
+public:
+    // Of a frame.
+    Fenced(const std::uint8_t* bytes, std::size_t size, const Listener& listener) {
+        job_.incoming = peek(bytes, size, listener);
+        job_.call = call_of(job_.incoming, listener);
+        job_.plain = !job_.incoming.method.empty() && !job_.incoming.prefixed;
+    }
+    // Of a task that came without one.
+    Fenced() = default;
+    // One that never ran says nothing of a downstream: its server was stopped.
+    ~Fenced() override { permit_.release(Outcome::cancel); }
+
+    Call& call() { return job_.call; }
+
+    // Before it waits.
+    void attach(std::shared_ptr<Runnable> task, std::shared_ptr<at::concurrency::ThreadManager> workers, std::shared_ptr<at::concurrency::ThreadManager> refusals) {
+        task_ = std::move(task);
+        workers_ = std::move(workers);
+        refusals_ = std::move(refusals);
+    }
+
+    void granted(Permit permit) override {
+        permit_ = std::move(permit);
+        hand_over(workers_);
+    }
+
+    void refused(const char* reason) override {
+        job_.refused = reason;
+        hand_over(refusals_);
+    }
+
+    void run() override {
+        const Here<Job> here(job_here, job_);
+        const Serving serving(permit_);
+        task_->run();  // the server's task lets no exception out: its processor says how it went
+        permit_.release(job_.outcome);
+    }
+
+private:
+    // A pool that was stopped keeps what it was given: it must not be kept by that.
+    void hand_over(std::shared_ptr<at::concurrency::ThreadManager> pool) {
+        workers_.reset();
+        refusals_.reset();
+        pool->add(shared_from_this());
+    }
+
+    std::shared_ptr<Runnable> task_;
+    std::shared_ptr<at::concurrency::ThreadManager> workers_, refusals_;
+    Job job_;
+    Permit permit_;
+};
+
+// What this thread read last, for the task that its server adds next.
+thread_local std::shared_ptr<Fenced> incoming;
+
 // Sees the bytes of each frame as its server reads them.
 class PeekingSocket : public at::transport::TSocket {
 public:
@@ -72,20 +126,24 @@ private:
     std::uint32_t see(const std::uint8_t* bytes, std::uint32_t size) {
         if (sized_ < sizeof(length_)) {
             length_ = length_ << 8 | *bytes;
-            if (++sized_ == sizeof(length_) && length_ == 0) finish();
+            if (++sized_ == sizeof(length_) && length_ == 0) finish(nullptr, 0);
             return 1;
+        }
+        if (seen_ == 0 && size >= length_) {  // all of it, at once
+            const std::uint32_t all = length_;
+            finish(bytes, std::min<std::size_t>(all, kMostBytes));
+            return all;
         }
         const std::uint32_t mine = std::min(size, length_ - seen_);
         const std::size_t wanted = std::min<std::size_t>(mine, kMostBytes - frame_.size());
         frame_.insert(frame_.end(), bytes, bytes + wanted);
         seen_ += mine;
-        if (seen_ == length_) finish();
+        if (seen_ == length_) finish(frame_.data(), frame_.size());
         return mine;
     }
 
-    void finish() {
-        incoming = thrift::peek(frame_.data(), frame_.size(), listener_);
-        incoming_call = call_of(incoming, listener_);
+    void finish(const std::uint8_t* bytes, std::size_t size) {
+        incoming = std::make_shared<Fenced>(bytes, size, listener_);
         frame_.clear();
         length_ = seen_ = 0;
         sized_ = 0;
@@ -97,30 +155,6 @@ private:
     std::size_t sized_ = 0;
 };
 
-// Runs a server's task with its permit, or has it answered as refused.
-class Fenced : public at::concurrency::Runnable {
-public:
-    Fenced(std::shared_ptr<Runnable> inner, Job job) : inner_(std::move(inner)), job_(std::move(job)) {}
-    // One that never ran says nothing of a downstream: its server was stopped.
-    ~Fenced() override { permit_.release(Outcome::cancel); }
-
-    // Before it runs, one of the two.
-    void grant(Permit permit) { permit_ = std::move(permit); }
-    void refuse(const char* reason) { job_.refused = reason; }
-
-    void run() override {
-        const Here<Job> here(job_here, job_);
-        Permit permit = std::move(permit_);
-        const Serving serving(permit);
-        inner_->run();  // the server's task lets no exception out: its processor says how it went
-        permit.release(job_.outcome);
-    }
-
-private:
-    const std::shared_ptr<Runnable> inner_;
-    Job job_;
-    Permit permit_;
-};
 
 // Notes when the answer is that the method failed.
 class Answer : public at::protocol::TProtocolDecorator {
@@ -160,25 +194,16 @@ FencedThreadManager::~FencedThreadManager() = default;
 
 void FencedThreadManager::add(std::shared_ptr<Runnable> task, std::int64_t, std::int64_t expiration) {
     // Taken, not looked at: a task that comes without a frame has no key.
-    Call call = std::exchange(incoming_call, {});
+    auto fenced = std::move(incoming);
+    if (!fenced) fenced = std::make_shared<Fenced>();
+    Call& call = fenced->call();
     const Time expires = expiration * kMillisecond;
     if (expires > 0 && (call.timeout == 0 || expires < call.timeout)) {
         call.timeout = expires;
         call.shortens = false;  // the server's own word
     }
-    Job job{std::exchange(incoming, {}), call.key, Clock::now()};
-    job.plain = !job.incoming.method.empty() && !job.incoming.prefixed;
-    const auto fenced = std::make_shared<Fenced>(std::move(task), std::move(job));
-    fence_->submit(
-        call,
-        [workers = workers_, fenced](Permit permit) {
-            fenced->grant(std::move(permit));
-            workers->add(fenced);
-        },
-        [refusals = refusals_, fenced](const char* reason) {
-            fenced->refuse(reason);
-            refusals->add(fenced);
-        });
+    fenced->attach(std::move(task), workers_, refusals_);
+    fence_->submit(call, std::move(fenced));
 }
 
 void FencedThreadManager::start() {
@@ -207,22 +232,21 @@ std::size_t FencedThreadManager::pendingTaskCount() const { return workers_->pen
 std::size_t FencedThreadManager::totalTaskCount() const { return workers_->totalTaskCount() + static_cast<std::size_t>(fence_->waiting()); }
 
 bool FencedProcessor::process(std::shared_ptr<at::protocol::TProtocol> in, std::shared_ptr<at::protocol::TProtocol> out, void* connection) {
-    Serves serves{{}, listener_.service, job_here ? job_here->since : Clock::now()};
-    if (job_here) serves.context = job_here->incoming.context;
     // What the frame says has been read already, and the message is what the inner processor expects.
     if (!fence_ && job_here && !job_here->refused && std::exchange(job_here->plain, false))
-        return serve(serves, job_here->key, nullptr, std::move(in), std::move(out), connection);
+        return serve({job_here->incoming.context, job_here->call.key, listener_.service, job_here->since}, nullptr, std::move(in), std::move(out), connection);
 
+    const Clock::time_point since = job_here ? job_here->since : Clock::now();
     Incoming request;
     at::protocol::TMessageType type;
     std::int32_t sequence;
     in->readMessageBegin(request.method, type, sequence);
     request.context = split_name(request.method);
     if (!listener_.trusted) request.context = untrusted(std::move(request.context));
-    if (job_here) request.context = serves.context;
+    if (job_here) request.context = job_here->incoming.context;
 
     Call call;
-    if (job_here) call.key = job_here->key;
+    if (job_here) call.key = job_here->call.key;
     if (fence_ || call.key.empty()) call = call_of(request, listener_);
     std::string refused = job_here && job_here->refused ? job_here->refused : "";
     std::optional<Permit> permit;
@@ -237,16 +261,14 @@ bool FencedProcessor::process(std::shared_ptr<at::protocol::TProtocol> in, std::
         refuse(*in, *out, request.method, type, sequence, refused);
         return true;
     }
-    serves.context = std::move(request.context);
     in = std::make_shared<at::protocol::StoredMessageProtocol>(in, request.method, type, sequence);
-    return serve(serves, call.key, permit ? &*permit : nullptr, std::move(in), std::move(out), connection);
+    return serve({request.context, call.key, listener_.service, since}, permit ? &*permit : nullptr, std::move(in), std::move(out), connection);
 }
 
 // Has the inner processor serve a request, and tells its fence how that went.
-bool FencedProcessor::serve(Serves& serves, const std::string& key, Permit* permit, std::shared_ptr<at::protocol::TProtocol> in, std::shared_ptr<at::protocol::TProtocol> out, void* connection) {
+bool FencedProcessor::serve(const Serves& serves, Permit* permit, std::shared_ptr<at::protocol::TProtocol> in, std::shared_ptr<at::protocol::TProtocol> out, void* connection) {
     std::optional<Serving> serving;
     if (permit) serving.emplace(*permit);
-    if (valid_name(key)) serves.context.path = key;  // what an edge has chosen travels on
     const Here<const FencedProcessor::Serves> here(serves_here, serves);
     Outcome outcome = Outcome::ok;
     const auto tell = [&] {
@@ -271,7 +293,9 @@ bool FencedProcessor::serve(Serves& serves, const std::string& key, Permit* perm
 Context onward_here() {
     if (!serves_here) return {};
     const Time used = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - serves_here->since).count();
-    return onward(serves_here->context, serves_here->service, used);
+    Context context = serves_here->context;
+    if (valid_name(serves_here->key)) context.path = serves_here->key;  // what an edge has chosen travels on
+    return onward(std::move(context), serves_here->service, used);
 }
 
 }  // namespace temper::pathfence::thrift

@@ -4,9 +4,7 @@
 #pragma once
 
 #include <array>
-#include <deque>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -51,18 +49,19 @@ public:
     Core(const Core&) = delete;
     Core& operator=(const Core&) = delete;
 
+    // What an event decided; until the next event.
     using Decisions = std::vector<Decision>;
-    Decisions arrive(Time now, const Arrival& arrival);
-    Decisions done(Time now, std::int64_t id, Outcome outcome);
-    Decisions edge(Time now, std::int64_t id, const std::string& edge);
-    Decisions tick(Time now);
-    Decisions reload(Time now, const Config& config, bool& refused);
-    Decisions off(Time now, bool off);
+    const Decisions& arrive(Time now, const Arrival& arrival);
+    const Decisions& done(Time now, std::int64_t id, Outcome outcome);
+    const Decisions& edge(Time now, std::int64_t id, const std::string& edge);
+    const Decisions& tick(Time now);
+    const Decisions& reload(Time now, const Config& config, bool& refused);
+    const Decisions& off(Time now, bool off);
 
     Time target(const std::string& key);  // of the class that the key is in now
     std::vector<ClassState> states() const;
     std::int64_t in_flight() const { return in_flight_; }
-    std::int64_t waiting() const { return static_cast<std::int64_t>(waiting_.size()); }
+    std::int64_t waiting() const { return waiting_; }
     const Config& config() const { return config_; }
 
 private:
@@ -72,7 +71,7 @@ private:
     struct Point;
     struct Sample;
     struct Window;
-    enum class Next { none, own, lent };
+    using Requests = std::unordered_map<std::int64_t, std::unique_ptr<Request>>;
 
     static constexpr int kMaxDepth = 8;
     static constexpr std::size_t kMaxKeys = 256;
@@ -82,12 +81,14 @@ private:
     void configure();
     Class* named(const std::string& name) const;
     std::int64_t unknown_limit() const;
+    Request* running(std::int64_t id) const;
+    Request& add_request(std::int64_t id, Class& c);
+    void remove_request(std::int64_t id);
     void inherit(const Arrival& arrival, Request* parent);
     void release(Request& r);
     void finished(Class& c, const Request& r);
-    void advance(Time now);
+    void begin(Time now);
     void empty_samples();
-    Decisions take();
     void grant_decision(const Request& r, bool lent, const char* reason);
 
     // keys.cpp: from a key to a class
@@ -146,7 +147,9 @@ private:
     std::int64_t in_flight_ = 0;
     std::int64_t buckets_;
     std::vector<std::unique_ptr<Class>> classes_;  // buckets first
-    std::unordered_map<std::int64_t, std::unique_ptr<Request>> waiting_, running_;
+    Requests requests_;
+    std::vector<Requests::node_type> spare_;  // of requests that are over, for the next: with their memory
+    std::int64_t waiting_ = 0;                // of requests_
     std::vector<Request*> nested_;
     std::array<Time, kMaxDepth + 1> levels_;
 

@@ -79,6 +79,13 @@ public:
         std::function<void(const std::string& error)> reloaded;
     };
 
+    // Who waits for a permit. The fence holds it until it has called one of the two.
+    class Waiter {
+    public:
+        virtual ~Waiter() = default;
+        virtual void granted(Permit permit) = 0;
+        virtual void refused(const char* reason) = 0;
+    };
     using Granted = std::function<void(Permit)>;
     using Refused = std::function<void(const char* reason)>;
     using Ticket = std::int64_t;
@@ -92,6 +99,7 @@ public:
 
     // Exactly one of the two is called, once, possibly before submit returns; unless cancel() says that neither is.
     Ticket submit(const Call& call, Granted granted, Refused refused);
+    Ticket submit(const Call& call, std::shared_ptr<Waiter> waiter);
     // The client went away: true if the request still waited, and neither callback will be called.
     bool cancel(Ticket ticket);
     // Waits for a permit; throws Shed.

@@ -103,7 +103,7 @@ public:
     struct Serves;
 
 private:
-    bool serve(Serves& serves, const std::string& key, Permit* permit, std::shared_ptr<apache::thrift::protocol::TProtocol> in,
+    bool serve(const Serves& serves, Permit* permit, std::shared_ptr<apache::thrift::protocol::TProtocol> in,
                std::shared_ptr<apache::thrift::protocol::TProtocol> out, void* connection);
 
     const std::shared_ptr<apache::thrift::TProcessor> inner_;
