@@ -185,7 +185,7 @@ func TestAgentGivesPodsTheirTiers(t *testing.T) {
 		t.Errorf("status %d: %s%s", status, out, errs)
 	}
 
-	if out, errs, _ := kubectlTemper(t, server.KubeConfig, "explain", "-n", "kube-system", "web"); !strings.Contains(out, "PriorityClass temper-critical  no (Failed)") {
+	if out, errs, _ := kubectlTemper(t, server.KubeConfig, "explain", "-n", "kube-system", "web"); !strings.Contains(out, "PriorityClass temper-critical  paced (policy)  no (Failed)") {
 		t.Errorf("explain says\n%s%s", out, errs)
 	}
 
