@@ -17,6 +17,7 @@ readonly jobs=${JOBS:-2}
 
 # An A/A study needs one arm twice. No scheduler is in its guest, so it outlives changes to it.
 readonly stock=cpuidle,cpuidle all=eevdf,cpuidle,temper peers=temper,cpuidle,layered,lavd warm_up=3
+readonly bursts=stock,burst,none,temper,temper-burst
 readonly beclass=weight-1,weight-10,weight-100,weight-1000,weight-10000,sched-idle,cpuidle,fifo,eevdf,temper
 
 # What to measure: host minutes on one CPU, about; folder; seeds; guest seconds of a window; the study's
@@ -93,15 +94,17 @@ record observed/chain-2cpu.json observe chain --steps 1,2,4,8 --seconds "$(scale
 record observed/memcached-2cpu-load50.json observe memcached --load 0.5 --steps 1,2,4,8 --seconds "$(scaled 1)" --warm-up 2
 record observed/memcached-2cpu-load50-bursty.json observe memcached --load 0.5 --bursty --arms temper --steps 1,8 --seconds "$(scaled 1)" --warm-up 2
 record ladders/memcached-2cpu-load50-bursty-seed1.json ladder memcached --load 0.5 --bursty --steps 0,1,8 --seconds "$(scaled 4)"
+limits() { # NAME of the record, arms, steps, guest seconds of a window, then SERVICE and what else there is
+	record "limits/$1.json" limits "${@:5}" --arms "$2" --steps "$3" --seconds "$(scaled "$4")" --warm-up 2
+}
 for service in go postgres; do
-	record "limits/$service.json" limits "$service" --arms stock,burst,none,temper,temper-burst --seconds "$(scaled 6)"
-	record "limits/$service-modes.json" limits "$service" --arms stock,short,temper,temper-freeze --steps 0 --seconds "$(scaled 3)" --warm-up 2
+	limits "$service" "$bursts" 0,2,4,8 4 "$service"
+	limits "$service-modes" stock,short,temper,temper-freeze 0 3 "$service"
 done
-for service in mariadb jvm; do
-	record "limits/$service.json" limits "$service" --arms stock,short,burst,none,temper,temper-burst --seconds "$(scaled 4)" --warm-up 2
-done
+limits mariadb "$bursts" 0,4,8 4 mariadb
+limits jvm "$bursts" 0,8 4 jvm
 for service in postgres mariadb; do
-	record "limits/$service-16.json" limits "$service" --clients 16 --arms stock,none,temper --steps 0,8 --seconds "$(scaled 4)" --warm-up 2
+	limits "$service-16" stock,temper 0,8 4 "$service" --clients 16
 done
 
 aa=$(printf '%s,' "$out"/aa/*.json)

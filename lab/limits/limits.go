@@ -142,9 +142,11 @@ func Write(w io.Writer, r Record) error {
 			}
 		}
 	}
-	_, err := fmt.Fprintf(w, `bg: background spinners. use: CPU time in a period, in quotas, at full load; most: in any ten periods in a row, at either.
+	if _, err := fmt.Fprintf(w, `bg: background spinners. use: CPU time in a period, in quotas, at full load; most: in any ten periods in a row, at either.
 full load: each client sends its next request when it has the answer to the last; tps: answers a second. steady load:
 %.0f requests a second are due, %g of what the stock kernel's limit lets through; latencies from when each was due.
-`, r.RateRPS, r.Load)
-	return err
+`, r.RateRPS, r.Load); err != nil {
+		return err
+	}
+	return writeBars(w, r)
 }

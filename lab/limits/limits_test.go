@@ -56,3 +56,42 @@ func TestTableComparesWithStockAtTheSameStep(t *testing.T) {
 		}
 	}
 }
+
+func TestBarsOfPacing(t *testing.T) {
+	window := func(arm string, tps, p95 float64) (closed, open plan.LimitWindow) {
+		return plan.LimitWindow{Arm: arm, RPS: tps, QuotaUseMean: 0.985, QuotaUseMax: 1.009, Valid: true},
+			plan.LimitWindow{Arm: arm, OfferedRPS: 80, P95: p95, P99: 2 * p95, Valid: true}
+	}
+	var r Record
+	for _, arm := range []struct {
+		name     string
+		tps, p95 float64
+	}{{"none", 300, 2}, {"temper", 99, 4}, {"stock", 100, 10}} {
+		closed, open := window(arm.name, arm.tps, arm.p95)
+		r.Add(closed)
+		r.Add(open)
+	}
+	bars := func() string {
+		var out strings.Builder
+		if err := writeBars(&out, r); err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(strings.Fields(out.String()), " ")
+	}
+	for _, want := range []string{
+		"in quotas ≥ 0.98 0.985 most", "in quotas ≤ 1.01 1.009 requests", "requests at full load over stock ≥ 1.00 0.990 * p95",
+		"p95 at steady load over stock ≤ 0.35 0.400 * p99", "3 of 5 missed",
+	} {
+		if got := bars(); !strings.Contains(got, want) {
+			t.Errorf("no %q in %s", want, got)
+		}
+	}
+	r.Arms[0].Steps[0].P95 = 9 // alone, and without a limit, hardly better than stock
+	if got := bars(); !strings.Contains(got, "0.400 ** p99") {
+		t.Error(got)
+	}
+	r.Arms[2].Steps[0].Valid = false
+	if got := bars(); got != "" {
+		t.Error("beside a window that does not count: ", got)
+	}
+}
