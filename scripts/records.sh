@@ -97,8 +97,9 @@ record ladders/memcached-2cpu-load50-bursty-seed1.json ladder memcached --load 0
 limits() { # NAME of the record, arms, steps, guest seconds of a window, then SERVICE and what else there is
 	record "limits/$1.json" limits "${@:5}" --arms "$2" --steps "$3" --seconds "$(scaled "$4")" --warm-up 2
 }
+limits go "$bursts" 0,2,4,8 4 go
+limits postgres stock,none,temper 0,4,8 4 postgres
 for service in go postgres; do
-	limits "$service" "$bursts" 0,2,4,8 4 "$service"
 	limits "$service-modes" stock,short,temper,temper-freeze 0 3 "$service"
 done
 limits mariadb "$bursts" 0,4,8 4 mariadb
