@@ -1,11 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,6 +10,7 @@ import (
 	"temper.dev/temper/internal/cli"
 	"temper.dev/temper/internal/exit"
 	"temper.dev/temper/internal/fencetop"
+	"temper.dev/temper/internal/live"
 )
 
 func newTopCommand() *cobra.Command {
@@ -44,14 +42,18 @@ asked. --json prints one object a target, a round a line.
 					return exit.New(exit.Usage, "", "%w", err)
 				}
 			}
-			if every < 100*time.Millisecond {
-				return exit.New(exit.Usage, "use 100ms or more", "--every %v is too short", every)
+			if err := live.CheckEvery(every); err != nil {
+				return err
 			}
-			print := printer(cmd.OutOrStdout(), asJSON)
+			view := live.View[[]fencetop.Look]{
+				Look:    func(ctx context.Context) []fencetop.Look { return fencetop.Round(ctx, targets) },
+				Compare: fencetop.Compare, Write: fencetop.Write, JSON: asJSON,
+			}
 			if once {
-				return showOnce(cmd.Context(), targets, print)
+				looks, err := view.Once(cmd.Context(), cmd.OutOrStdout())
+				return errors.Join(err, unasked(looks))
 			}
-			return show(cmd.Context(), targets, every, print)
+			return view.Run(cmd.Context(), cmd.OutOrStdout(), every)
 		},
 	}
 	cmd.Flags().DurationVar(&every, "every", time.Second, "time between looks")
@@ -60,65 +62,12 @@ asked. --json prints one object a target, a round a line.
 	return cmd
 }
 
-func showOnce(ctx context.Context, targets []string, print func([]fencetop.Look) error) error {
-	looks := fencetop.Round(ctx, targets)
-	if err := print(looks); err != nil {
-		return err
-	}
+// unasked is the failure of the first target that could not be asked.
+func unasked(looks []fencetop.Look) error {
 	for _, l := range looks {
 		if l.State == nil {
 			return exit.New(exit.Failed, "", "%s cannot be asked: %s", l.Target, l.Error)
 		}
 	}
 	return nil
-}
-
-// show looks until it is interrupted, which is how it ends.
-func show(ctx context.Context, targets []string, every time.Duration, print func([]fencetop.Look) error) error {
-	ticks := time.NewTicker(every)
-	defer ticks.Stop()
-	before := fencetop.Round(ctx, targets)
-	for {
-		if err := print(before); err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticks.C:
-		}
-		now := fencetop.Round(ctx, targets)
-		if errors.Is(ctx.Err(), context.Canceled) {
-			return nil
-		}
-		fencetop.Compare(before, now)
-		before = now
-	}
-}
-
-const clearScreen = "\x1b[H\x1b[2J"
-
-// printer writes a round at one go, so that a terminal does not flicker.
-func printer(w io.Writer, asJSON bool) func([]fencetop.Look) error {
-	first := true
-	return func(looks []fencetop.Look) error {
-		var text bytes.Buffer
-		switch {
-		case asJSON:
-			if err := json.NewEncoder(&text).Encode(looks); err != nil {
-				return err
-			}
-		case cli.IsTerminal(w):
-			text.WriteString(clearScreen)
-			fencetop.Write(&text, looks)
-		default:
-			if !first {
-				text.WriteByte('\n')
-			}
-			fencetop.Write(&text, looks)
-		}
-		first = false
-		_, err := w.Write(text.Bytes())
-		return err
-	}
 }
