@@ -82,10 +82,29 @@ type TemperNodeStatus struct {
 	// +optional
 	Tiers []TierStatus `json:"tiers,omitempty"`
 
+	// How soon background work lets go of a CPU. Without Temper's scheduler there is none.
+	// +optional
+	Gap *GapStatus `json:"gap,omitempty"`
+
 	// What is not as it should be.
 	// +listType=atomic
 	// +optional
 	Problems []string `json:"problems,omitempty"`
+}
+
+// GapStatus is for how long background work ran on, in microseconds: the upper edge of a bucket that is a power of two.
+type GapStatus struct {
+	// While a higher tier waited for its CPU: 50 and 99 per cent of all times.
+	// +optional
+	OverrunP50Microseconds int64 `json:"overrunP50Microseconds,omitempty"`
+	// +optional
+	OverrunP99Microseconds int64 `json:"overrunP99Microseconds,omitempty"`
+
+	// In the node's fence, after a loan had ended.
+	// +optional
+	LoanBackP50Microseconds int64 `json:"loanBackP50Microseconds,omitempty"`
+	// +optional
+	LoanBackP99Microseconds int64 `json:"loanBackP99Microseconds,omitempty"`
 }
 
 // TierStatus is how a tier does on a node. All but pods counts from when the scheduler was attached.

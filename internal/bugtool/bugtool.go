@@ -41,9 +41,6 @@ const (
 	agentName  = "temper-agent"
 )
 
-// agents are selected by the label that the chart gives them.
-var agents = client.MatchingLabels{"app.kubernetes.io/name": agentName}
-
 // Bundle is what was collected. What could not be had is told, and does not keep the rest back.
 type Bundle struct {
 	Files  map[string][]byte
@@ -124,8 +121,8 @@ func (c *collector) lists(ctx context.Context) {
 		{"tierpolicies", &v1alpha1.TierPolicyList{}, nil},
 		{"tempernodes", &v1alpha1.TemperNodeList{}, nil},
 		{"priorityclasses", &schedulingv1.PriorityClassList{}, nil},
-		{"daemonsets", &appsv1.DaemonSetList{}, []client.ListOption{agents}},
-		{"agents", &corev1.PodList{}, []client.ListOption{agents}},
+		{"daemonsets", &appsv1.DaemonSetList{}, []client.ListOption{fleet.Agents}},
+		{"agents", &corev1.PodList{}, []client.ListOption{fleet.Agents}},
 		{"nodes", &corev1.NodeList{}, nil},
 		{"namespaces", &corev1.NamespaceList{}, nil},
 		{"events", &corev1.EventList{}, nil},
@@ -185,7 +182,7 @@ func admission(kind string) client.ObjectList {
 // logs are what agents said: those that run, and those that ran before in the same pods.
 func (c *collector) logs(ctx context.Context) {
 	var pods corev1.PodList
-	if err := c.cluster.List(ctx, &pods, agents); err != nil {
+	if err := c.cluster.List(ctx, &pods, fleet.Agents); err != nil {
 		c.fault("logs", err)
 		return
 	}

@@ -22,6 +22,9 @@ import (
 // staleAfter is the age of a report from which on its agent is taken for gone: it reports once a minute.
 const staleAfter = 3 * time.Minute
 
+// Agents selects the agents' pods, by the label that the chart gives them.
+var Agents = client.MatchingLabels{"app.kubernetes.io/name": "temper-agent"}
+
 // Node is one node's report.
 type Node struct {
 	Name  string `json:"name"`
@@ -57,7 +60,7 @@ func Write(w io.Writer, nodes []Node, now time.Time) {
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(out, "NODE\tRUNG\tENFORCED\tPOLICY\tCRITICAL\tBACKGROUND\tPROBLEMS\tREPORTED")
 	for _, n := range nodes {
-		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\n", n.Name, cmp.Or(n.Rung, "-"), n.enforced(), cmp.Or(n.Policy, "-"),
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\n", n.Name, cmp.Or(n.Rung, "-"), n.Enforced(), cmp.Or(n.Policy, "-"),
 			len(n.tier("critical").Pods), len(n.tier("background").Pods), len(n.Problems), n.reported(now))
 	}
 	out.Flush()
@@ -76,13 +79,19 @@ func WriteOne(w io.Writer, n Node, now time.Time) {
 		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\n", t.Tier, cmp.Or(t.CPUSeconds, "-"), wait(t.WaitP50Microseconds), wait(t.WaitP99Microseconds),
 			wait(t.WaitMaxMicroseconds), cmp.Or(strings.Join(t.Pods, " "), "-"))
 	}
+	if g := n.Gap; g != nil {
+		fmt.Fprint(out, "\nBACKGROUND RAN ON\tP50\tP99\n")
+		fmt.Fprintf(out, "while a higher tier waited\t%s\t%s\n", wait(g.OverrunP50Microseconds), wait(g.OverrunP99Microseconds))
+		fmt.Fprintf(out, "in the fence, after a loan\t%s\t%s\n", wait(g.LoanBackP50Microseconds), wait(g.LoanBackP99Microseconds))
+	}
 	out.Flush()
 	for _, p := range n.Problems {
 		fmt.Fprintf(w, "\nproblem: %s\n", p)
 	}
 }
 
-func (n Node) enforced() string {
+// Enforced is whether its tiers are: "yes", else why not.
+func (n Node) Enforced() string {
 	c := meta.FindStatusCondition(n.Conditions, v1alpha1.ConditionEnforced)
 	switch {
 	case c == nil:
@@ -97,7 +106,7 @@ func (n Node) enforced() string {
 
 // InForce is whether a pod, namespace/name, is in this tier and the tiers are enforced: "yes", else why not.
 func (n Node) InForce(pod string, t v1alpha1.Tier) string {
-	enforced := n.enforced()
+	enforced := n.Enforced()
 	if enforced != "yes" || slices.Contains(n.tier(t).Pods, pod) {
 		return enforced
 	}

@@ -23,6 +23,7 @@ func TestWrite(t *testing.T) {
 			{Tier: "critical", Pods: []string{"shop/web", "shop/cart"}, CPUSeconds: "12.250", WaitP50Microseconds: 4, WaitP99Microseconds: 256, WaitMaxMicroseconds: 20000},
 			{Tier: "background", Pods: []string{"batch/resize"}},
 		},
+		Gap:      &v1alpha1.GapStatus{OverrunP50Microseconds: 16, OverrunP99Microseconds: 64},
 		Problems: []string{"pod a/b says that it is x, which is c/d"},
 	}
 	stale := enforced

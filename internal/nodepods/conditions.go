@@ -56,6 +56,12 @@ func statusOf(state agent.State, seen *status.Status, before []metav1.Condition)
 	for t := range tier.Tier(tier.Count) {
 		s.Tiers = append(s.Tiers, tierStatus(t, state.Members, seen))
 	}
+	if g := seen.Gap; g != nil {
+		s.Gap = &v1alpha1.GapStatus{
+			OverrunP50Microseconds: int64(g.P50US), OverrunP99Microseconds: int64(g.P99US),
+			LoanBackP50Microseconds: int64(g.LoanBackP50US), LoanBackP99Microseconds: int64(g.LoanBackP99US),
+		}
+	}
 	for i, problem := range seen.Problems {
 		if i == mostProblems {
 			s.Problems = append(s.Problems, fmt.Sprintf("and %d more: see 'temper status' on the node", len(seen.Problems)-i))
