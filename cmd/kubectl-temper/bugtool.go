@@ -29,6 +29,7 @@ It has nothing of other pods but their names, tiers and reasons, and no Secrets.
 names may tell something, too. What cannot be had is in faults.txt, and does not keep the rest back.`,
 		Example: `  kubectl temper bugtool
   kubectl temper bugtool node-7 --output report.tar.gz`,
+		ValidArgsFunction: nodeNames(flags),
 		RunE: func(cmd *cobra.Command, nodes []string) error {
 			now := time.Now()
 			if file == "" {

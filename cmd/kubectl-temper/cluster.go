@@ -1,14 +1,19 @@
 package main
 
 import (
+	"context"
 	"os"
+	"time"
 
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"temper.dev/temper/internal/exit"
 	"temper.dev/temper/internal/explain"
+	"temper.dev/temper/internal/fleet"
 )
 
 // inCluster is set in each container of a cluster that has a service account.
@@ -38,4 +43,35 @@ func connect(flags *genericclioptions.ConfigFlags) (client.Client, string, error
 	}
 	cluster, err := client.New(config, client.Options{Scheme: explain.Scheme()})
 	return cluster, namespace, err
+}
+
+// noReports is said where no agent has reported yet.
+const noReports = "kubectl temper: no node's agent has reported yet"
+
+// reports are what the agents of nodes have reported; of all nodes where none is named.
+func reports(ctx context.Context, cluster client.Reader, names []string, now time.Time) ([]fleet.Node, error) {
+	nodes, err := fleet.Nodes(ctx, cluster, names, now)
+	if meta.IsNoMatchError(err) {
+		return nil, exit.New(exit.Failed, "install Temper in it", "this cluster knows no TemperNode")
+	}
+	return nodes, err
+}
+
+// nodeNames completes the names of nodes that have an agent.
+func nodeNames(flags *genericclioptions.ConfigFlags) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		cluster, _, err := connect(flags)
+		if err != nil { // completion has nobody to tell of errors
+			return nil, cobra.ShellCompDirectiveError
+		}
+		nodes, err := reports(cmd.Context(), cluster, nil, time.Now())
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		var names []string
+		for _, n := range nodes {
+			names = append(names, n.Name+"\t"+n.Rung)
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
 }

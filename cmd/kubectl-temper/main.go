@@ -15,6 +15,6 @@ func newRootCommand() *cobra.Command {
 		Short:       "See what Temper does to a cluster's pods",
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl temper"},
 	})
-	root.AddCommand(newExplainCommand(), newStatusCommand(), newSafeModeCommand(), newBugtoolCommand())
+	root.AddCommand(newExplainCommand(), newStatusCommand(), newTopCommand(), newSafeModeCommand(), newBugtoolCommand())
 	return root
 }

@@ -6,9 +6,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/api/meta"
-
-	"temper.dev/temper/internal/exit"
 	"temper.dev/temper/internal/fleet"
 )
 
@@ -25,16 +22,14 @@ An agent reports at each change, and once a minute. What is older than three min
 		Example: `  kubectl temper status
   kubectl temper status node-7
   kubectl temper status --json | jq '.[] | select(.rung != "scx") | .name'`,
+		ValidArgsFunction: nodeNames(flags),
 		RunE: func(cmd *cobra.Command, names []string) error {
 			cluster, _, err := connect(flags)
 			if err != nil {
 				return err
 			}
 			now := time.Now()
-			nodes, err := fleet.Nodes(cmd.Context(), cluster, names, now)
-			if meta.IsNoMatchError(err) {
-				return exit.New(exit.Failed, "install Temper in it", "this cluster knows no TemperNode")
-			}
+			nodes, err := reports(cmd.Context(), cluster, names, now)
 			if err != nil {
 				return err
 			}
@@ -45,7 +40,7 @@ An agent reports at each change, and once a minute. What is older than three min
 				encoder.SetIndent("", "  ")
 				return encoder.Encode(nodes)
 			case len(nodes) == 0:
-				fmt.Fprintln(cmd.ErrOrStderr(), "kubectl temper: no node's agent has reported yet")
+				fmt.Fprintln(cmd.ErrOrStderr(), noReports)
 			case len(names) == 1:
 				fleet.WriteOne(out, nodes[0], now)
 			default:

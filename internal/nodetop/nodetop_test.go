@@ -1,0 +1,189 @@
+package nodetop
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"temper.dev/temper/api/v1alpha1"
+	"temper.dev/temper/internal/fleet"
+	"temper.dev/temper/internal/golden"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// What an agent serves of one node, and what 'temper status' says of it; a test there holds both to the code.
+const served, said = "../status/testdata/alone.prom", "../status/testdata/alone.json"
+
+const podSeries = `# TYPE temper_pod_cpu_seconds_total counter
+temper_pod_cpu_seconds_total{namespace="shop",pod="web",tier="critical"} 5
+temper_pod_cpu_seconds_total{namespace="batch",pod="job",tier="background"} 7.5
+# TYPE temper_pod_waiting_seconds_total counter
+temper_pod_waiting_seconds_total{namespace="shop",pod="web",tier="critical"} 0.25
+`
+
+var start = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+
+func alone(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(served)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text) + podSeries
+}
+
+// live is a look at a node whose agent serves a text.
+func live(t *testing.T, node, text string, after time.Duration) Look {
+	t.Helper()
+	l := Look{Node: node, Time: start.Add(after), Live: true, Rung: "scx", Enforced: "yes"}
+	if err := l.fromMetrics([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func TestPercentilesAreThoseOfStatus(t *testing.T) {
+	text, err := os.ReadFile(said)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var status struct {
+		Tiers []struct {
+			P50 uint64 `json:"wait_p50_us"`
+			P99 uint64 `json:"wait_p99_us"`
+		}
+		Gap struct {
+			P50  uint64 `json:"p50_us"`
+			P99  uint64 `json:"p99_us"`
+			Back uint64 `json:"loan_back_p99_us"`
+		}
+	}
+	if err := json.Unmarshal(text, &status); err != nil {
+		t.Fatal(err)
+	}
+	l := live(t, "a", alone(t), 0)
+	for i, tier := range status.Tiers {
+		if w := l.Tiers[i].Wait; w.P50US != tier.P50 || w.P99US != tier.P99 || tier.P99 == 0 {
+			t.Errorf("%s: %+v, and status says %+v", l.Tiers[i].Tier, w, tier)
+		}
+	}
+	if g := status.Gap; l.Overrun.P50US != g.P50 || l.Overrun.P99US != g.P99 || l.LoanBack.P99US != g.Back || g.Back == 0 {
+		t.Errorf("%+v %+v, and status says %+v", l.Overrun, l.LoanBack, g)
+	}
+}
+
+func TestPercentile(t *testing.T) {
+	for _, c := range []struct {
+		what    string
+		buckets []bucket
+		want    uint64
+	}{
+		{"none", nil, 0},
+		{"no values", []bucket{{1e-6, 0}, {2e-6, 0}, {0, 0}}, 0},
+		{"beyond the last edge", []bucket{{1e-6, 0}, {2e-6, 0}, {0, 5}}, 4},
+		{"99 of 100 below", []bucket{{1e-6, 99}, {2e-6, 100}, {0, 100}}, 1},
+		{"98 of 100 below", []bucket{{1e-6, 98}, {2e-6, 100}, {0, 100}}, 2},
+		{"no edge at all", []bucket{{0, 5}}, 0},
+	} {
+		if got := percentile(c.buckets, 99); got != c.want {
+			t.Errorf("%s: %d, want %d", c.what, got, c.want)
+		}
+	}
+}
+
+// Rates and percentiles are of the time between two looks, also where a scheduler was attached anew meanwhile.
+func TestCompare(t *testing.T) {
+	grown := strings.NewReplacer(" 196\n", " 296\n", " 200\n", " 300\n", "} 6\n", "} 7\n", "} 5\n", "} 6.5\n", "} 0.25\n", "} 0.75\n").Replace(alone(t))
+	before := &Round{Nodes: []Look{live(t, "a", alone(t), 0)}}
+	now := &Round{Nodes: []Look{live(t, "a", grown, 2*time.Second), live(t, "new", alone(t), 0)}}
+	Compare(before, now)
+	a := now.Nodes[0]
+	if o := a.Overrun; *o.Rate != 50 || o.Count != 300 || o.P99US != 32 {
+		t.Errorf("%+v", o)
+	}
+	if c := a.tier("critical").CPU; *c.Rate != 0.5 || c.Total != 7 {
+		t.Errorf("%+v", c)
+	}
+	if p := a.Pods[1]; p.Name != "shop/web" || *p.CPU.Rate != 0.75 || *p.Waiting.Rate != 0.25 {
+		t.Errorf("%+v", p)
+	}
+	if now.Nodes[1].Overrun.Rate != nil {
+		t.Error("a node has a rate at the first look")
+	}
+
+	anew := &Round{Nodes: []Look{live(t, "a", alone(t), 4*time.Second)}}
+	Compare(now, anew)
+	if a := anew.Nodes[0]; *a.Overrun.Rate != 100 || a.Overrun.P99US != before.Nodes[0].Overrun.P99US || *a.tier("critical").CPU.Rate != 3 {
+		t.Errorf("counted anew: %+v", a.Overrun)
+	}
+
+	lost := &Round{Error: "connection refused"}
+	Compare(anew, lost)
+	if len(lost.Nodes) != 1 {
+		t.Error("what was seen is lost")
+	}
+}
+
+func report(at time.Time, cpu string) fleet.Node {
+	n := fleet.Node{Name: "b"}
+	n.Reported, n.Rung = metav1.NewTime(at), "scx"
+	n.Tiers = []v1alpha1.TierStatus{{Tier: "critical", Pods: []string{"shop/cart"}, CPUSeconds: cpu, WaitP50Microseconds: 4, WaitP99Microseconds: 256}, {Tier: "background"}}
+	n.Gap = &v1alpha1.GapStatus{OverrunP99Microseconds: 64}
+	return n
+}
+
+func reportedLook(n fleet.Node) Look {
+	l := Look{Node: n.Name, Rung: n.Rung, Enforced: n.Enforced(), WhyNot: "its agent serves no metrics (metrics.address of the chart)"}
+	l.fromReport(n)
+	return l
+}
+
+// A report counts until the next, and rates are of the time between two.
+func TestReports(t *testing.T) {
+	rounds := []*Round{}
+	for _, n := range []fleet.Node{report(start, "10.0"), report(start.Add(time.Minute), "40.0"), report(start.Add(time.Minute), "40.0")} {
+		now := &Round{Nodes: []Look{reportedLook(n)}}
+		if len(rounds) > 0 {
+			Compare(rounds[len(rounds)-1], now)
+		}
+		rounds = append(rounds, now)
+	}
+	for _, r := range rounds[1:] {
+		if c := r.Nodes[0].tier("critical"); c.CPU.Rate == nil || *c.CPU.Rate != 0.5 || c.Wait.P99US != 256 {
+			t.Errorf("%+v", c)
+		}
+	}
+	mixed := &Round{Nodes: []Look{live(t, "b", alone(t), 2*time.Minute)}}
+	Compare(rounds[2], mixed)
+	if mixed.Nodes[0].Overrun.Rate != nil {
+		t.Error("a report is compared with what was asked")
+	}
+}
+
+func TestWhatIsNoMetrics(t *testing.T) {
+	for text, want := range map[string]string{"<html>": "is no metrics", "# TYPE up gauge\nup 1\n": "is not Temper's"} {
+		if err := (&Look{}).fromMetrics([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+func TestTable(t *testing.T) {
+	before := &Round{Nodes: []Look{live(t, "a", alone(t), 0)}}
+	busy := strings.NewReplacer("} 6\n", "} 7\n", "} 5\n", "} 6.5\n", "} 0.25\n", "} 0.75\n").Replace(alone(t))
+	now := &Round{Time: start.Add(70 * time.Second), Nodes: []Look{live(t, "a", busy, 2*time.Second), reportedLook(report(start, "100")),
+		{Node: "c", Enforced: "no (SafeModeNode)", Rung: "observe", WhyNot: "no agent's pod runs there"}}}
+	Compare(before, now)
+	var out bytes.Buffer
+	for _, order := range Orders {
+		out.WriteString("--- by " + order + "\n")
+		Table{Order: order}.Write(&out, now)
+	}
+	out.WriteString("--- one, in colour, while the API server is away\n")
+	Table{Order: "name", Tiers: true, Colour: true}.Write(&out, &Round{Time: start, Error: "connection refused", Nodes: now.Nodes[:1]})
+	golden.Check(t, "tables.txt", out.String())
+}
