@@ -15,7 +15,7 @@ include packaging/install.mk
 include docs/docs.mk
 include pathfence/pathfence.mk
 
-.PHONY: images chart e2e kubernetes-node temper-agent guest-tests kubernetes test-kubernetes generate kubectl-temper pathfence-top demo jvm-service records chaos soak kernels peers topologies test-chaos help deps lab-deps build temper sched guest test test-unit test-guest test-timed test-lab lint clean
+.PHONY: scale images chart e2e kubernetes-node temper-agent guest-tests kubernetes test-kubernetes generate kubectl-temper pathfence-top demo jvm-service records chaos soak kernels peers topologies test-chaos help deps lab-deps build temper sched guest test test-unit test-guest test-timed test-lab lint clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -75,6 +75,10 @@ kubernetes: ## etcd, kube-apiserver and helm from source, in build/kubernetes/: 
 
 test-kubernetes: kubernetes kubectl-temper temper-agent ## what Temper adds to a cluster, in a real API server
 	TEMPER_KUBERNETES=$(CURDIR)/build/kubernetes $(GO) test -count=1 -tags kubernetes ./test/kubernetes
+
+scale: kubernetes temper-agent ## what the agent takes on a node of 110 pods, and with 20 pods a second: records/agent; takes 6 minutes
+	TEMPER_KUBERNETES=$(CURDIR)/build/kubernetes $(GO) test -count=1 -v -tags kubernetes,scale -timeout 20m ./test/kubernetes \
+		-run TestScale -records $(CURDIR)/records/agent
 
 kubernetes-node: kubernetes ## what a whole cluster needs beside: scheduler, controllers, kubelet, containerd; another 6 minutes
 	scripts/kubernetes.sh build/kubernetes kube-scheduler kube-controller-manager kubelet \
@@ -173,7 +177,7 @@ lint: ## formatting, vet, and whether the generated source is up to date
 	@unformatted=$$(gofmt -l api cmd internal lab packaging pathfence test tools); \
 	if [ -n "$$unformatted" ]; then echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
-	$(GO) vet -tags guest,kubernetes,e2e ./test/...
+	$(GO) vet -tags guest,kubernetes,scale,e2e ./test/...
 	$(GO) vet -tags pathfence ./pathfence/bench
 	cd tools/image && $(GO) vet .
 	cd tools/chart && $(GO) vet .

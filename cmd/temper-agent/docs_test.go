@@ -9,7 +9,12 @@ import (
 )
 
 func TestGeneratedDocsAreUpToDate(t *testing.T) {
+	scale, err := docgen.AgentScale("../../records/agent")
+	if err != nil {
+		t.Fatal(err)
+	}
 	docgentest.Check(t, "../..", map[string]string{
+		"docs/reference/agent-scale.md":   scale,
 		"docs/reference/temper-agent.md":  docgen.Commands(newRootCommand()),
 		"docs/reference/agent-metrics.md": docgen.AgentMetrics(nodemetrics.Metrics()),
 	})

@@ -467,16 +467,22 @@ func TestAnAgentWritesItsOwnNodeAlone(t *testing.T) {
 	}
 }
 
+// freePort is one of an address of this host.
+func freePort(t *testing.T, ip string) *net.TCPAddr {
+	t.Helper()
+	listener, err := net.Listen("tcp", net.JoinHostPort(ip, "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr)
+}
+
 // What the agent serves to Prometheus is of the pods that run.
 func TestMetricsOfPods(t *testing.T) {
 	n := newNode(t, nil)
 	n.end(syscall.SIGTERM)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	listener.Close()
+	address := freePort(t, "127.0.0.1").String()
 	n.start(asAgent(t, n.name), "--metrics", address)
 	_, batch := n.run("batch", "", "/kubepods/besteffort")
 	fixture.Write(t, n.root, "/sys/fs/cgroup"+batch+"/cpu.stat", "usage_usec 2500000\n")

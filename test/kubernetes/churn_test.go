@@ -3,14 +3,19 @@
 package kubernetes
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"temper.dev/temper/internal/fixture"
@@ -31,30 +36,57 @@ func (n *node) resident() int {
 	return kib >> 10
 }
 
-// pass is one pod's life: it is made, its cgroup comes, gets its tier, and both go. Of a static pod the cgroup comes first.
-func (n *node) pass(name string, static bool) {
-	n.t.Helper()
-	pod := bind(n.t, podOf("kube-system", name, ""), n.name)
+// life is one pod's: it is made, its cgroup comes, gets its tier, and both go. Of a static pod the cgroup comes first.
+func (n *node) life(ctx context.Context, name string, static bool) error {
+	pod := podOf("kube-system", name, "")
+	pod.Spec.NodeName = n.name
 	hash := fmt.Sprintf("%032x", []byte(name))
+	cg := "/kubepods/besteffort/pod" + hash
 	if static {
 		pod.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: hash, "kubernetes.io/config.hash": hash}
-		fixture.Cgroup(n.t, n.root, "/kubepods/besteffort/pod"+hash)
+		if err := fixture.MakeCgroup(n.root, cg); err != nil {
+			return err
+		}
 	}
-	if err := cluster.Create(n.t.Context(), pod); err != nil {
-		n.t.Fatal(err)
+	if err := cluster.Create(ctx, pod); err != nil {
+		return err
 	}
-	cg := "/kubepods/besteffort/pod" + hash
 	if !static {
 		cg = "/kubepods/besteffort/pod" + string(pod.UID)
-		fixture.Cgroup(n.t, n.root, cg)
+		if err := fixture.MakeCgroup(n.root, cg); err != nil {
+			return err
+		}
 	}
-	eventually(n.t, name+" is in background", func() bool { return n.idle(cg) == "1" })
-	if err := cluster.Delete(n.t.Context(), pod, client.GracePeriodSeconds(0)); err != nil {
-		n.t.Error(err)
+	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+		text, err := os.ReadFile(n.root.Cgroup(cg) + "/cpu.idle")
+		return strings.TrimSpace(string(text)) == "1", err
+	})
+	if err != nil {
+		return fmt.Errorf("%s is not in background: %w", name, err)
 	}
-	if err := os.RemoveAll(n.root.Cgroup(cg)); err != nil {
-		n.t.Error(err)
+	return errors.Join(cluster.Delete(ctx, pod, client.GracePeriodSeconds(0)), os.RemoveAll(n.root.Cgroup(cg)))
+}
+
+// lives has pods come and go, so many at a time, and awaits that nothing of them is left.
+func (n *node) lives(from, to, abreast int) {
+	n.t.Helper()
+	var all sync.WaitGroup
+	for w := range abreast {
+		all.Go(func() {
+			for i := from + w; i < to; i += abreast {
+				if err := n.life(n.t.Context(), fmt.Sprintf("churn-%d", i), i%5 == 0); err != nil {
+					n.t.Error(err)
+				}
+			}
+		})
 	}
+	all.Wait()
+	n.awaitNoPods()
+}
+
+func (n *node) awaitNoPods() {
+	n.t.Helper()
+	eventually(n.t, "no pod is left", func() bool { return len(n.state().Members) == 0 })
 }
 
 // A thousand pods come and go: each gets its tier, and nothing of them is left.
@@ -62,25 +94,9 @@ func TestChurn(t *testing.T) {
 	const warm, pods, abreast = 100, 1000, 8
 	n := newNode(t, nil)
 	eventually(t, "the node has fallen to cpu.idle, as there is no scheduler", func() bool { return n.status().Rung == "cpu.idle" })
-	turn := func(from, to int) {
-		t.Helper()
-		t.Run(fmt.Sprintf("to %d", to), func(t *testing.T) {
-			for w := range abreast {
-				t.Run(strconv.Itoa(w), func(t *testing.T) {
-					t.Parallel()
-					seen := *n
-					seen.t = t
-					for i := from + w; i < to; i += abreast {
-						seen.pass(fmt.Sprintf("churn-%d", i), i%5 == 0)
-					}
-				})
-			}
-		})
-		eventually(t, "no pod is left", func() bool { return len(n.state().Members) == 0 })
-	}
-	turn(0, warm)
+	n.lives(0, warm, abreast)
 	before := n.resident()
-	turn(warm, warm+pods)
+	n.lives(warm, warm+pods, abreast)
 	after := n.resident()
 	t.Logf("resident: %d MiB after %d pods, %d MiB after %d", before, warm, after, warm+pods)
 	const grown = 20 // the collector's slack

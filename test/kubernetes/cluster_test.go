@@ -52,6 +52,7 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer server.Stop()
+	config.QPS = -1 // as many requests at a time as a test makes
 	if cluster, err = client.New(config, client.Options{Scheme: explain.Scheme()}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

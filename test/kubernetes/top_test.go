@@ -40,12 +40,7 @@ func reachable(t *testing.T) string {
 func (n *node) serving() *corev1.Pod {
 	n.t.Helper()
 	n.end(syscall.SIGTERM)
-	listener, err := net.Listen("tcp", net.JoinHostPort(reachable(n.t), "0"))
-	if err != nil {
-		n.t.Fatal(err)
-	}
-	address := listener.Addr().(*net.TCPAddr)
-	listener.Close()
+	address := freePort(n.t, reachable(n.t))
 	n.start(asAgent(n.t, n.name), "--metrics", address.String())
 
 	pod := bind(n.t, podOf("kube-system", "temper-agent-of-"+n.name, ""), n.name)
