@@ -104,6 +104,7 @@ for service in go postgres; do
 done
 limits mariadb "$bursts" 0,4,8 4 mariadb
 limits jvm "$bursts" 0,8 4 jvm
+limits jvm-modes stock,short,temper,temper-freeze 8 3 jvm
 for service in postgres mariadb; do
 	limits "$service-16" stock,temper 0,8 4 "$service" --clients 16
 done
