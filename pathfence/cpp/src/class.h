@@ -176,7 +176,8 @@ struct Core::Class {
     Peak usual;
     Quantile others;
     std::int64_t turn = 0, turn_now = 0, level = 0;
-    bool alarmed = false;
+    bool alarmed = false;          // stalled, while others were answered, since it last got what it asked for
+    std::int64_t stall_turns = 0;  // turns_ when it stalled last
     Time stalled_at = kNever, last_push = kNever, last_turn = 0;
     Time bar_until = 0, bar_for = 0;
 

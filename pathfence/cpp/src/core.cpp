@@ -202,13 +202,14 @@ void Core::release(Request& r) {
     c.touch(now_);
     --c.in_flight;
     --in_flight_;
-    c.last_turn = now_;
+    turned(c);
     finished(c, r);
     if (r.outcome == Outcome::ok) learn_key(r.key);
 }
 
 void Core::finished(Class& c, const Request& r) {
     if (r.outcome == Outcome::cancel) return;
+    ++turns_;
     ++c.window.done;
     if (r.outcome == Outcome::fail) {
         ++c.failed;

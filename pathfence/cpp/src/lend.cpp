@@ -7,6 +7,7 @@ namespace {
 
 constexpr Time kActiveFor = 60'000 * kMillisecond;
 constexpr Time kBarFirst = 1000 * kMillisecond, kBarLongest = 8000 * kMillisecond, kBarMemory = 16'000 * kMillisecond;
+constexpr std::int64_t kAloneTurns = 2;
 
 }  // namespace
 
@@ -78,7 +79,7 @@ bool Core::may_borrow(const Class& c, std::int64_t free) const {
     if (alone) return true;
     if (!config_.without.protect) keep = std::max(keep, (c.others.value + 500) / 1000);
     // What c gives back while the others' requests would wait for as long as they take anyhow.
-    // Whoever has stalled gave back nothing then, and may do so again at any moment.
+    // Whoever stood still while others were answered gave back nothing that they could have used, and may do so again.
     const std::int64_t back = turn > 0 && !c.alarmed ? c.turn_now * level / (1000 * turn) : 0;
     return free > std::max<std::int64_t>(1, keep - held - back);
 }
@@ -99,20 +100,32 @@ bool Core::halted(Class& c) {
     if (!stalled(c)) return false;
     if (c.stalled_at != c.last_turn && !c.unknown && !config_.without.learn) {
         c.stalled_at = c.last_turn;
+        c.stall_turns = turns_;
         std::int64_t to = 2 * c.usual.value + 4;
         if (c.alarmed) to = std::max(to * 5 / 8, c.limit * 7 / 8);
-        c.alarmed = true;
         set_limit(c, std::min(c.limit, to), "stall");
     }
     return now_ - c.last_push < c.target / 4;
 }
 
+// Something of the class has come back. If it had stalled, and others were answered meanwhile, it was its own downstream
+// that stood still.
+void Core::turned(Class& c) {
+    if (c.stalled_at == c.last_turn && turns_ - c.stall_turns >= kAloneTurns) c.alarmed = true;
+    c.last_turn = now_;
+}
+
+// Whether a class has waited for what is its own. Where its requests in flight are not answered either, it is not
+// workers that it waits for.
+bool Core::unmet(const Class& c) const {
+    if (c.queue.empty() || c.in_flight >= c.cap() || !within_reserve(c)) return false;
+    const Time since = c.queue.front()->arrived;
+    return now_ - since >= config_.panic && (c.in_flight == 0 || c.last_turn > since);
+}
+
 void Core::panic_rule() {
     if (config_.without.panic) return;
-    const bool unmet = std::any_of(classes_.begin(), classes_.end(), [&](const auto& c) {
-        return !c->queue.empty() && c->in_flight < c->cap() && within_reserve(*c) && now_ - c->queue.front()->arrived >= config_.panic;
-    });
-    if (!unmet) return;
+    if (std::none_of(classes_.begin(), classes_.end(), [this](const auto& c) { return unmet(*c); })) return;
     Class* culprit = nullptr;
     for (auto& c : classes_)
         if (c->in_flight > c->reserve && (!culprit || c->in_flight - c->reserve > culprit->in_flight - culprit->reserve)) culprit = c.get();

@@ -75,6 +75,7 @@ type Fence struct {
 	nested   []*request         // waiting, re-entered
 	levels   [maxDepth + 1]Time // when a request of this depth came last
 	order    int64
+	turns    int64 // requests that have ended, those that were cancelled left out
 
 	windowStart Time
 	events      []Event
@@ -290,7 +291,10 @@ func (f *Fence) release(r *request) {
 	c.touch(f.now)
 	c.inFlight--
 	f.inFlight--
-	c.lastTurn = f.now
+	f.turned(c)
+	if r.outcome != Cancel {
+		f.turns++
+	}
 	c.finished(f.now, r)
 	if r.outcome == OK {
 		f.learnKey(r.key)

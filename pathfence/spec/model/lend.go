@@ -10,6 +10,7 @@ const (
 	barFirst    = 1_000 * ms // how long a culprit may not borrow, doubled each time it is one again
 	barLongest  = 8_000 * ms
 	barMemory   = 16_000 * ms
+	aloneTurns  = 2 // so many requests of others end while a class is stalled: it is its downstream that stands still
 )
 
 // peak is the maximum over the last windows that were kept.
@@ -60,12 +61,13 @@ type lending struct {
 	turnNow int64    // the same, of the last window alone
 	level   int64    // workers held, in thousandths, smoothed
 
-	alarmed   bool // stalled since it last got what it asked for
-	stalledAt Time // lastTurn when it stalled last
-	lastPush  Time // last grant
-	lastTurn  Time // last completion, or the grant before which nothing was in flight
-	barUntil  Time // may not borrow until then
-	barFor    Time
+	alarmed    bool  // stalled, while others were answered, since it last got what it asked for
+	stalledAt  Time  // lastTurn when it stalled last
+	stallTurns int64 // the fence's turns then
+	lastPush   Time  // last grant
+	lastTurn   Time  // last completion, or the grant before which nothing was in flight
+	barUntil   Time  // may not borrow until then
+	barFor     Time
 }
 
 // arrived notes that a class is alive.
@@ -158,8 +160,8 @@ func (f *Fence) mayBorrow(c *class, free int64) bool {
 	if !f.cfg.Without.NoProtect {
 		keep = max(keep, (c.others.value+500)/1000)
 	}
-	// What c gives back while the others' requests would wait for as long as they take anyhow. Whoever has stalled gave
-	// back nothing then, and may do so again at any moment.
+	// What c gives back while the others' requests would wait for as long as they take anyhow. Whoever stood still
+	// while others were answered gave back nothing that they could have used, and may do so again at any moment.
 	back := int64(0)
 	if turn > 0 && !c.alarmed {
 		back = c.turnNow * level / (1000 * turn)
@@ -191,15 +193,33 @@ func (f *Fence) halted(c *class) bool {
 		return false
 	}
 	if c.stalledAt != c.lastTurn && !c.unknown && !f.cfg.Without.NoLearn {
-		c.stalledAt = c.lastTurn
+		c.stalledAt, c.stallTurns = c.lastTurn, f.turns
 		to := 2*c.usual.value + 4
 		if c.alarmed {
 			to = max(to*5/8, c.limit*7/8)
 		}
-		c.alarmed = true
 		f.setLimit(c, min(c.limit, to), "stall")
 	}
 	return f.now-c.lastPush < c.target/4
+}
+
+// turned: something of a class has come back. If it had stalled, and others were answered meanwhile, it was its own
+// downstream that stood still.
+func (f *Fence) turned(c *class) {
+	if c.stalledAt == c.lastTurn && f.turns-c.stallTurns >= aloneTurns {
+		c.alarmed = true
+	}
+	c.lastTurn = f.now
+}
+
+// unmet: a class has waited for what is its own. Where its requests in flight are not answered either, it is not workers
+// that it waits for.
+func (f *Fence) unmet(c *class) bool {
+	if len(c.queue) == 0 || c.inFlight >= c.cap() || !f.withinReserve(c) {
+		return false
+	}
+	since := c.queue[0].arrived
+	return f.now-since >= f.cfg.Panic && (c.inFlight == 0 || c.lastTurn > since)
 }
 
 // panicRule bars the class that is furthest beyond its reserve from borrowing while another's is unmet.
@@ -207,11 +227,7 @@ func (f *Fence) panicRule() {
 	if f.cfg.Without.NoPanic {
 		return
 	}
-	unmet := false
-	for _, c := range f.classes {
-		unmet = unmet || len(c.queue) > 0 && c.inFlight < c.cap() && f.withinReserve(c) && f.now-c.queue[0].arrived >= f.cfg.Panic
-	}
-	if !unmet {
+	if !slices.ContainsFunc(f.classes, f.unmet) {
 		return
 	}
 	var culprit *class

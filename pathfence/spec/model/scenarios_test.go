@@ -75,10 +75,11 @@ func classes(names ...string) (out []model.ClassConfig) {
 func vectors() []model.Vector {
 	return []model.Vector{
 		reserve(), expired(), late(), full(), newest(), keys(), learned(), learnedEdge(), depth(), inherit(), cancel(),
-		clockStep(), pause(), reload(), offOn(), panicking(), crowded(), lowRate(), stalled(), duplicates(),
+		clockStep(), pause(), reload(), offOn(), panicking(), heldAll(), crowded(), lowRate(), stalled(), stoodAlone(), duplicates(),
 		played("slow", "4 workers; below one path the downstream gets ten times slower, and recovers", slowWorld(1), model.Parts{}),
 		played("freeze", "the downstream of one path stands still for 400 of every 500 ms", freezeWorld(), model.Parts{}),
 		played("surge", "one path surges while the other is nearly idle", surgeWorld(), model.Parts{}),
+		played("held-up", "one path surges while all that is called stands still for 30 of 150 ms", heldUpWorld(), model.Parts{}),
 		played("parts", "slow, without protection, newest-first and panic", slowWorld(2), model.Parts{NoProtect: true, NoNewest: true, NoPanic: true}),
 		played("undo", "a downstream that takes long whatever is in flight: a cut costs goodput, and is undone", longWorld(), model.Parts{}),
 		learning(), thrashing(), failing(), wide(),
@@ -294,19 +295,23 @@ func offOn() model.Vector {
 }
 
 func panicking() model.Vector {
-	s := newScript("panic", "a class waits for its reserve while another holds what it borrowed: that one may not borrow for a while", model.Config{Workers: 6, Classes: classes("a", "b")})
-	var a []int64
+	s := newScript("panic", "a class waits for its reserve while another holds what it borrowed: once something of the first has come back since its head came, the other may not borrow for a while", model.Config{Workers: 6, Classes: classes("a", "b")})
+	var a, b []int64
 	for range 7 {
 		a = append(a, s.after(ms).arrive("a"))
 	}
 	s.ticked(30 * ms)
-	for range 3 {
-		s.after(ms).arrive("b")
+	for range 4 {
+		b = append(b, s.after(ms).offer(model.Step{Key: "b", Deadline: 1000 * ms}))
+		if len(b) == 3 {
+			s.done(b[0], "") // as the one comes that is the head at the end of the window
+		}
 	}
-	s.ticked(130*ms).done(a[0], "")
-	s.ticked(210*ms).done(a[1], "")
-	for i := range 3 {
-		s.after(ms).done(int64(8+i), "")
+	s.ticked(130*ms).done(b[1], "")
+	s.ticked(210*ms).done(a[0], "")
+	s.after(ms).done(a[1], "")
+	for _, id := range b[2:] {
+		s.after(ms).done(id, "")
 	}
 	for range 3 {
 		s.after(ms).arrive("a")
@@ -315,6 +320,17 @@ func panicking() model.Vector {
 	for range 3 {
 		s.after(ms).arrive("a")
 	}
+	return s.state()
+}
+
+func heldAll() model.Vector {
+	s := newScript("held-all", "a class that was alone holds every worker; another comes, has nothing in flight, and waits for its reserve", model.Config{Workers: 4, Classes: classes("a", "b")})
+	s.after(61_000 * ms)
+	for range 4 {
+		s.arrive("a")
+	}
+	s.after(10 * ms).arrive("b")
+	s.ticked(s.now + 120*ms)
 	return s.state()
 }
 
@@ -359,6 +375,52 @@ func stalled() model.Vector {
 	s.ticked(s.now+100*ms).done(101, "")
 	for i := range 6 {
 		s.after(ms).done(int64(102+i), "")
+	}
+	return s.state()
+}
+
+// Class a may have nearly all workers as long as it gives them back quickly. Five times it stalls, and each time tells what
+// it may have afterwards: less, where two of b's requests or more were answered while nothing of a came back.
+func stoodAlone() model.Vector {
+	s := newScript("alone", "a class that stalls is lent less afterwards if others were answered meanwhile, however its own stall ends, and not otherwise", model.Config{Workers: 16, Classes: classes("a", "b")})
+	burst := func(key string, n int) (ids []int64) {
+		for range n {
+			ids = append(ids, s.arrive(key))
+		}
+		return ids
+	}
+	end := func(ids []int64) {
+		for _, id := range ids {
+			s.done(id, "")
+		}
+	}
+	for range 30 { // so that 6 or 7 workers are kept for b
+		at := s.now
+		a, b := burst("a", 7), burst("b", 8)
+		s.ticked(at + 8*ms)
+		end(append(a, b...))
+		s.ticked(at + 20*ms)
+	}
+	for i, answered := range [][]model.Outcome{{}, {"", model.Cancel}, {"", ""}, {}, {model.Fail, ""}} {
+		for j := range 100 { // a window in which a gives back quickly
+			at := s.now
+			id := s.arrive("a")
+			if j%20 == 0 {
+				end(burst("b", 1))
+			}
+			s.ticked(at + ms)
+			s.done(id, "")
+		}
+		a := burst("a", 20)
+		s.ticked(s.now + 30*ms)
+		for _, outcome := range answered {
+			id := s.arrive("b")
+			s.done(id, outcome)
+		}
+		s.after(ms).done(a[0], map[bool]model.Outcome{true: model.Cancel}[i == 2])
+		end(a[1:])
+		end(burst("a", 20))
+		s.ticked(s.now/(100*ms)*(100*ms) + 200*ms) // a window in which a gets all that it asks for
 	}
 	return s.state()
 }
@@ -429,6 +491,16 @@ func surgeWorld() sim.World {
 	w := world(6, 3, 60, 100)
 	w.End = 2500 * ms
 	w.Paths[1].Rate = []sim.Step{{Value: 100}, {At: 1000 * ms, Value: 900}, {At: 1800 * ms, Value: 100}}
+	return w
+}
+
+func heldUpWorld() sim.World {
+	w := surgeWorld()
+	for t := 1050 * ms; t < 1800*ms; t += 150 * ms {
+		for d := range w.Downs {
+			w.Downs[d].Speed = append(w.Downs[d].Speed, sim.Step{At: t, Value: 0}, sim.Step{At: t + 30*ms, Value: 1})
+		}
+	}
 	return w
 }
 

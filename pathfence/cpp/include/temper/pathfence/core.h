@@ -124,6 +124,8 @@ private:
     bool may_borrow(const Class& c, std::int64_t free) const;
     bool stalled(const Class& c) const;
     bool halted(Class& c);
+    void turned(Class& c);
+    bool unmet(const Class& c) const;
     void panic_rule();
 
     // control.cpp: windows and limits
@@ -145,6 +147,7 @@ private:
     Time window_start_;
     std::int64_t order_ = 0;
     std::int64_t in_flight_ = 0;
+    std::int64_t turns_ = 0;  // requests that have ended, those that were cancelled left out
     std::int64_t buckets_;
     std::vector<std::unique_ptr<Class>> classes_;  // buckets first
     Requests requests_;

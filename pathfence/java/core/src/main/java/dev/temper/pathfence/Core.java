@@ -135,13 +135,14 @@ public final class Core {
         c.touch(ledger.now);
         c.inFlight--;
         ledger.inFlight--;
-        c.lastTurn = ledger.now;
+        lending.turned(c);
         finished(c, r);
         if (r.outcome == Outcome.OK) keys.completed(r.key);
     }
 
     private void finished(PathClass c, Request r) {
         if (r.outcome == Outcome.CANCEL) return;
+        ledger.turns++;
         c.window.done++;
         if (r.outcome == Outcome.FAIL) {
             c.failed++;

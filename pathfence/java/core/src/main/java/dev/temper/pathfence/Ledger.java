@@ -18,6 +18,9 @@ final class Ledger {
     final int buckets;
 
     long inFlight;
+    /** Requests that have ended, those that were cancelled left out. */
+    long turns;
+
     final Map<Long, Request> waiting = new HashMap<>();
     final Map<Long, Request> running = new HashMap<>();
     private List<Decision> decisions = new ArrayList<>();

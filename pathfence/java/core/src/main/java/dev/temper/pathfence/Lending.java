@@ -10,6 +10,7 @@ final class Lending {
     private static final long BAR_FIRST = 1000 * MS;
     private static final long BAR_LONGEST = 8000 * MS;
     private static final long BAR_MEMORY = 16_000 * MS;
+    private static final long ALONE_TURNS = 2;
 
     private final Ledger ledger;
 
@@ -80,7 +81,8 @@ final class Lending {
         if (alone) return true;
         if (!ledger.config.without().protect()) keep = Math.max(keep, (c.others.value() + 500) / 1000);
         // What c gives back while the others' requests would wait for as long as they take anyhow.
-        // Whoever has stalled gave back nothing then, and may do so again at any moment.
+        // Whoever stood still while others were answered gave back nothing that they could have used, and may do so
+        // again.
         long back = turn > 0 && !c.alarmed ? c.turnNow * level / (1000 * turn) : 0;
         return free > Math.max(1, keep - held - back);
     }
@@ -101,12 +103,21 @@ final class Lending {
         if (!stalled(c)) return false;
         if (c.stalledAt != c.lastTurn && !c.unknown && !ledger.config.without().learn()) {
             c.stalledAt = c.lastTurn;
+            c.stallTurns = ledger.turns;
             long to = 2 * c.usual.value() + 4;
             if (c.alarmed) to = Math.max(to * 5 / 8, c.limit * 7 / 8);
-            c.alarmed = true;
             ledger.setLimit(c, Math.min(c.limit, to), "stall");
         }
         return ledger.now - c.lastPush < c.target / 4;
+    }
+
+    /**
+     * Something of the class has come back. If it had stalled, and others were answered meanwhile, it was its own
+     * downstream that stood still.
+     */
+    void turned(PathClass c) {
+        if (c.stalledAt == c.lastTurn && ledger.turns - c.stallTurns >= ALONE_TURNS) c.alarmed = true;
+        c.lastTurn = ledger.now;
     }
 
     /** Bars the class that went furthest beyond its reserve while another's reserve is unmet. */
@@ -123,10 +134,13 @@ final class Lending {
         ledger.stopped(culprit, "panic");
     }
 
+    /**
+     * Whether a class has waited for what is its own. Where its requests in flight are not answered either, it is not
+     * workers that it waits for.
+     */
     private boolean unmet(PathClass c) {
-        return !c.queue.isEmpty()
-                && c.inFlight < c.cap()
-                && withinReserve(c)
-                && ledger.now - c.queue.peekFirst().arrived >= ledger.config.panic();
+        if (c.queue.isEmpty() || c.inFlight >= c.cap() || !withinReserve(c)) return false;
+        long since = c.queue.peekFirst().arrived;
+        return ledger.now - since >= ledger.config.panic() && (c.inFlight == 0 || c.lastTurn > since);
     }
 }

@@ -33,8 +33,13 @@ final class PathClass {
     long turn;
     long turnNow;
     long level;
+    /** Stalled, while others were answered, since it last got what it asked for. */
     boolean alarmed;
+
     long stalledAt = NEVER;
+    /** The ledger's turns when it stalled last. */
+    long stallTurns;
+
     long lastPush = NEVER;
     long lastTurn;
     long barUntil;
