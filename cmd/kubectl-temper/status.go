@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
 	"temper.dev/temper/internal/fleet"
 )
 

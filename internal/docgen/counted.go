@@ -42,27 +42,38 @@ func Attacks(dir string) (string, error) {
 		"`make chaos` and `make soak` repeat them. What they found, and what became of it: [decision 11](../decisions/0011-what-the-attacks-showed.md).\n" + text, err
 }
 
-// printed reads every record in a folder, in the order of their names, and prints each under its name.
+// printed prints every record in a folder, each under its name.
 func printed[T any](dir string, write func(io.Writer, T) error) (string, error) {
+	var b strings.Builder
+	err := each(dir, func(name string, record T) error {
+		var table strings.Builder
+		if err := write(&table, record); err != nil {
+			return err
+		}
+		fmt.Fprintf(&b, "\n## %s\n%s", name, fence(table.String()))
+		return nil
+	})
+	return b.String(), err
+}
+
+// each reads every record in a folder, in the order of their names.
+func each[T any](dir string, visit func(name string, record T) error) error {
 	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil {
-		return "", err
+		return err
 	}
-	var b strings.Builder
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
-			return "", err
+			return err
 		}
 		var record T
 		if err := json.Unmarshal(text, &record); err != nil {
-			return "", fmt.Errorf("%s: %w", file, err)
+			return fmt.Errorf("%s: %w", file, err)
 		}
-		var table strings.Builder
-		if err := write(&table, record); err != nil {
-			return "", err
+		if err := visit(strings.TrimSuffix(filepath.Base(file), ".json"), record); err != nil {
+			return err
 		}
-		fmt.Fprintf(&b, "\n## %s\n%s", strings.TrimSuffix(filepath.Base(file), ".json"), fence(table.String()))
 	}
-	return b.String(), nil
+	return nil
 }

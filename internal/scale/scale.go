@@ -2,11 +2,9 @@
 package scale
 
 import (
-	"encoding/json"
 	"fmt"
+	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -70,28 +68,8 @@ func (f Figure) bar() string {
 // Write writes the record to a file.
 func (r *Record) Write(path string) error { return host.WriteJSON(path, r) }
 
-// Page is the records of a folder as a document's tables, in the order of their names.
-func Page(dir string) (string, error) {
-	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
-	if err != nil {
-		return "", err
-	}
-	var page strings.Builder
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return "", err
-		}
-		var r Record
-		if err := json.Unmarshal(text, &r); err != nil {
-			return "", fmt.Errorf("%s: %w", file, err)
-		}
-		r.table(&page)
-	}
-	return page.String(), nil
-}
-
-func (r *Record) table(w *strings.Builder) {
+// Table shows the record in a document.
+func (r *Record) Table(w io.Writer) {
 	fmt.Fprintf(w, "\n## %s\n\nAgent %.12s, Kubernetes %s, kernel %s.\n\n| figure | | bar | |\n| --- | --- | --- | --- |\n", r.Scenario, r.Agent, r.Cluster, r.Kernel)
 	for _, f := range r.Figures {
 		verdict := ""

@@ -1,7 +1,6 @@
 package scale
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -20,19 +19,16 @@ func TestBars(t *testing.T) {
 	}
 }
 
-func TestPage(t *testing.T) {
-	dir := t.TempDir()
+func TestTable(t *testing.T) {
 	r := Record{Scenario: "Idle", Agent: "0123456789abcdef", Kernel: "6.18", Cluster: "v1.36.3"}
 	r.Add("memory", 42, "MiB").AtMost(50)
 	r.Add("CPU", 0.7, "%").AtMost(0.5)
 	r.Add("pods", 110, "")
-	if err := r.Write(filepath.Join(dir, "idle.json")); err != nil {
-		t.Fatal(err)
-	}
-	page, err := Page(dir)
+	var table strings.Builder
+	r.Table(&table)
 	const want = "\n## Idle\n\nAgent 0123456789ab, Kubernetes v1.36.3, kernel 6.18.\n\n| figure | | bar | |\n| --- | --- | --- | --- |\n" +
 		"| memory | 42 MiB | at most 50 | met |\n| CPU | 0.7 % | at most 0.5 | **missed** |\n| pods | 110 |  |  |\n"
-	if err != nil || page != want {
-		t.Errorf("%v: %s", err, strings.ReplaceAll(page, "\n", "\n\t"))
+	if got := table.String(); got != want {
+		t.Errorf("%s", strings.ReplaceAll(got, "\n", "\n\t"))
 	}
 }
