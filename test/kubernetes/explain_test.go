@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -99,25 +100,33 @@ func TestExplainOfACluster(t *testing.T) {
 }
 
 func TestExplainSaysWhatIsWrong(t *testing.T) {
-	unreachable := regexp.MustCompile(`server: .*`).ReplaceAll(server.KubeConfig, []byte("server: https://127.0.0.1:1"))
-	for _, c := range []struct {
-		what       string
-		kubeconfig []byte
-		args       []string
-		status     int
-		says       string
-	}{
+	saysWhatIsWrong(t, []string{"explain"}, []wrongUse{
 		{"a pod that is not there", server.KubeConfig, []string{"nobody"}, 1, `pods "nobody" not found`},
 		{"a namespace without pods", server.KubeConfig, []string{"-n", "kube-public"}, 0, "there are no pods in namespace kube-public"},
 		{"files and pods", server.KubeConfig, []string{"-f", "x.yaml", "web"}, 2, "pods are those of the files, or those of the cluster"},
 		{"all namespaces and a pod", server.KubeConfig, []string{"-A", "web"}, 2, "give their namespace by -n"},
 		{"labels of a node without files", server.KubeConfig, []string{"--node-labels", "a=b"}, 2, "--node-labels is for manifests"},
-		{"a cluster that is away", unreachable, nil, 1, "connection refused"},
 		{"no cluster", nil, nil, 9, "no kubeconfig names a cluster"},
-	} {
-		_, errs, status := kubectlTemper(t, c.kubeconfig, append([]string{"explain"}, c.args...)...)
-		if status != c.status || !strings.Contains(errs, c.says) {
-			t.Errorf("%s: status %d, and it says %q", c.what, status, errs)
+	})
+}
+
+// wrongUse is a use of kubectl temper that cannot do what is asked.
+type wrongUse struct {
+	what       string
+	kubeconfig []byte
+	args       []string
+	status     int
+	says       string
+}
+
+// saysWhatIsWrong tries a command in wrong ways, and in one that is wrong for all: where the cluster is away.
+func saysWhatIsWrong(t *testing.T, command []string, uses []wrongUse) {
+	t.Helper()
+	away := regexp.MustCompile(`server: .*`).ReplaceAll(server.KubeConfig, []byte("server: https://127.0.0.1:1"))
+	for _, u := range append(uses, wrongUse{"a cluster that is away", away, nil, 1, "connection refused"}) {
+		_, errs, status := kubectlTemper(t, u.kubeconfig, slices.Concat(command, u.args)...)
+		if status != u.status || !strings.Contains(errs, u.says) {
+			t.Errorf("%s: status %d, and it says %q", u.what, status, errs)
 		}
 	}
 }

@@ -143,25 +143,12 @@ func (n *node) watch(t *testing.T) func() nodetop.Round {
 }
 
 func TestTopSaysWhatIsWrong(t *testing.T) {
-	unreachable := regexp.MustCompile(`server: .*`).ReplaceAll(server.KubeConfig, []byte("server: https://127.0.0.1:1"))
-	for _, c := range []struct {
-		what       string
-		kubeconfig []byte
-		args       []string
-		status     int
-		says       string
-	}{
+	saysWhatIsWrong(t, []string{"top", "--once"}, []wrongUse{
 		{"a node that is not there", server.KubeConfig, []string{"nobody"}, 1, `"nobody" not found`},
 		{"an order that is not known", server.KubeConfig, []string{"--sort", "age"}, 2, "--sort age is not known; use one of cpu, wait, name"},
 		{"looks too often", server.KubeConfig, []string{"--every", "1ms"}, 2, "--every 1ms is too short; use 100ms or more"},
 		{"an order of JSON", server.KubeConfig, []string{"--json", "--sort", "cpu"}, 1, "none of the others can be"},
-		{"a cluster that is away", unreachable, nil, 1, "connection refused"},
-	} {
-		_, errs, status := kubectlTemper(t, c.kubeconfig, append([]string{"top", "--once"}, c.args...)...)
-		if status != c.status || !strings.Contains(errs, c.says) {
-			t.Errorf("%s: status %d, and it says %q", c.what, status, errs)
-		}
-	}
+	})
 }
 
 // The shell knows nodes and orders.
