@@ -25,8 +25,8 @@ const (
 	pgbenchPrefix = "/tmp/transactions"
 )
 
-// settings that PostgreSQL would take from its installation; and none of what would come at moments of its own and stop
-// everybody for a third of a second of guest time: autovacuum, checkpoints, and log segments filled with zeros.
+// settings that PostgreSQL would take from its installation; and none of what would come at moments of its own:
+// autovacuum, checkpoints, and new log segments filled with zeros, for which everybody seems to have stood still for 0.3 s.
 var postgresSettings = []string{
 	"unix_socket_directories=/tmp", "listen_addresses=", "dynamic_shared_memory_type=mmap", "jit=off",
 	"max_connections=64", "shared_buffers=64MB", "timezone=GMT", "log_timezone=GMT",
