@@ -185,5 +185,7 @@ func TestTable(t *testing.T) {
 	}
 	out.WriteString("--- one, in colour, while the API server is away\n")
 	Table{Order: "name", Tiers: true, Colour: true}.Write(&out, &Round{Time: start, Error: "connection refused", Nodes: now.Nodes[:1]})
+	out.WriteString("--- in colour\n")
+	Table{Order: "name", Colour: true}.Write(&out, now)
 	golden.Check(t, "tables.txt", out.String())
 }

@@ -90,6 +90,10 @@ func TestBarsOfPacing(t *testing.T) {
 	if got := bars(); !strings.Contains(got, "0.400 ** p99") {
 		t.Error(got)
 	}
+	r.Arms[0].Steps[0].Valid = false // so that nobody knows
+	if got := bars(); !strings.Contains(got, "0.400 * p99") {
+		t.Error(got)
+	}
 	r.Arms[2].Steps[0].Valid = false
 	if got := bars(); got != "" {
 		t.Error("beside a window that does not count: ", got)
