@@ -65,6 +65,9 @@ enum temper_status pin_maps(struct bpf_object *object);
 enum temper_status pin_link(struct bpf_link *link, const char *name);
 void remove_pins(void);
 
+/* From now on this is the only scx_temper with pins in that folder, and whoever attached a scheduler there is gone: claim.c. */
+enum temper_status become_the_only_loader(void);
+
 /* From now on no detach starves, whoever asks for it: guard.c. */
 enum temper_status start_guard(void);
 
@@ -84,6 +87,8 @@ struct scheduler {
  * one that is ours and differs, and refuse beside any other.
  */
 enum temper_status take_over(struct scheduler *s, bool *adopted);
+/* Says who has attached a scheduler. */
+enum temper_status refuse_beside_attached(void);
 enum temper_status load(struct scheduler *s);
 enum temper_status attach(struct scheduler *s);
 void give_sign_of_life(struct scheduler *s);

@@ -89,21 +89,6 @@ static bool read_pinned_info(struct temper_info *info)
 	return found;
 }
 
-static bool is_loader(unsigned pid)
-{
-	char path[64], name[32] = "", state = 'X';
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
-	f = fopen(path, "r");
-	if (!f)
-		return false;
-	if (fscanf(f, "%*d (%31[^)]) %c", name, &state) != 2)
-		state = 'X';
-	fclose(f);
-	return !strcmp(name, "scx_temper") && state != 'Z' && state != 'X';
-}
-
 static enum temper_status adopt(struct scheduler *s, struct temper_info *info)
 {
 	int info_fd = open_pinned("info"), control_fd = open_pinned("control"), tiers_fd = open_pinned("tiers");
@@ -144,23 +129,21 @@ static bool same_scheduler(const struct scheduler *s, const struct temper_info *
 	       info->heartbeat_timeout_ms == options.heartbeat_timeout_s * 1000;
 }
 
-static enum temper_status refuse_loader(const struct temper_info *info)
+enum temper_status refuse_beside_attached(void)
 {
-	if (!is_loader(info->loader_pid))
-		return TEMPER_OK;
-	return fail(TEMPER_OTHER_SCHEDULER, "scx_temper, process %u, has attached the scheduler; stop it first", info->loader_pid);
+	struct temper_info info;
+
+	if (read_pinned_info(&info))
+		return fail(TEMPER_OTHER_SCHEDULER, "scx_temper, process %u, has attached the scheduler; stop it first", info.loader_pid);
+	return fail(TEMPER_OTHER_SCHEDULER, "%s is attached; stop it first", attached_ops());
 }
 
 enum temper_status take_over(struct scheduler *s, bool *adopted)
 {
 	struct temper_info info;
-	enum temper_status status;
 
 	*adopted = false;
 	if (read_pinned_info(&info)) {
-		status = refuse_loader(&info);
-		if (status)
-			return status;
 		*adopted = same_scheduler(s, &info);
 		if (*adopted)
 			return adopt(s, &info);
@@ -168,9 +151,7 @@ enum temper_status take_over(struct scheduler *s, bool *adopted)
 		remove_pins();
 		wait_until_detached();
 	}
-	if (*attached_ops())
-		return fail(TEMPER_OTHER_SCHEDULER, "%s is attached; stop it first", attached_ops());
-	return TEMPER_OK;
+	return *attached_ops() ? refuse_beside_attached() : TEMPER_OK;
 }
 
 static int map_fd(struct scheduler *s, const char *name)
@@ -385,11 +366,7 @@ void detach(struct scheduler *s)
 enum temper_status detach_orphan(void)
 {
 	bool attached = !strcmp(attached_ops(), TEMPER_OPS_NAME);
-	struct temper_info info;
-	enum temper_status status = read_pinned_info(&info) ? refuse_loader(&info) : TEMPER_OK;
 
-	if (status)
-		return status;
 	remove_pins();
 	if (options.pin_dir && !access(options.pin_dir, F_OK))
 		return fail(TEMPER_FAILED, "cannot remove %s: it is not empty, or is mounted", options.pin_dir);

@@ -79,15 +79,17 @@ int main(int argc, char **argv)
 	enum temper_status status;
 
 	parse_options(argc, argv);
-	/* Blocked from the start: one that comes while the scheduler is loading waits for watch(). */
+	if (geteuid())
+		return fail(TEMPER_NOT_ROOT, "loading a scheduler takes root; use sudo");
+	if ((status = become_the_only_loader()))
+		return status;
+	/* From here on, one that comes while the scheduler is loading waits for watch(). */
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	libbpf_set_print(print_libbpf);
-	if (geteuid())
-		return fail(TEMPER_NOT_ROOT, "loading a scheduler takes root; use sudo");
 	status = start_guard();
 	if (status)
 		return status;

@@ -3,6 +3,9 @@
 package guest
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -50,6 +53,35 @@ func TestAdoption(t *testing.T) {
 	if s := kernel(t); s.State != "disabled" {
 		t.Errorf("after an adopter's SIGTERM: %+v", s)
 	}
+}
+
+// An agent that dies while its scx_temper is loading leaves it, and the next agent starts another. None may spoil what
+// the other pins: the first attaches and leaves, the second adopts what it has attached.
+func TestTheNextLoaderAwaitsOneThatIsLoading(t *testing.T) {
+	first := startLoader(t)
+	eventually(t, "the first has the lock", func() bool { return pinsAreLocked(t) })
+	second := startLoader(t)
+	eventually(t, "the second waits", func() bool { return strings.Contains(read(t, second.stderr), "waiting for it") })
+	if status := first.leave(t, syscall.SIGUSR1); status != exit.OK {
+		t.Errorf("the first left with %d: %s", status, read(t, first.stderr))
+	}
+	if e := second.next(t); e.Event != enforce.EventAttached || !e.Adopted {
+		t.Errorf("%+v", e)
+	}
+}
+
+func pinsAreLocked(t *testing.T) bool {
+	t.Helper()
+	folder, err := os.Open(filepath.Dir(root.Pins()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer folder.Close()
+	err = syscall.Flock(int(folder.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if err != nil && !errors.Is(err, syscall.EWOULDBLOCK) {
+		t.Fatal(err)
+	}
+	return err != nil
 }
 
 // With other options the scheduler cannot be adopted: its configuration is fixed when it is loaded.

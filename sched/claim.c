@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * One loader at a time.
+ *
+ * Problem: while a loader is loading, which takes seconds, the kernel does not tell that it is there. An agent that dies
+ * in that time leaves one, and its successor starts another: each then removes what the other has pinned, neither stays
+ * attached, and the agent falls to a lower rung for its backoff.
+ *
+ * Method: a lock on the folder that holds the pins, kept until the process ends, however it ends. Whoever finds it taken
+ * waits: a loader that was left alone leaves as soon as it has attached, and the scheduler that it leaves can be adopted.
+ * One that has attached and stays is somebody's, and means a refusal.
+ *
+ * Limits: loaders with pins in other folders, or without, do not meet here; the kernel lets only one of them attach.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "loader.h"
+
+#define LOOK_EVERY_US 10000
+#define LOOKS_OF_ONE_THAT_STAYS 100 /* a second: it hears of its agent's death within POLL_MS */
+
+/* Until the lock is ours, or its holder has stayed attached for so many looks. */
+static enum temper_status await_lock(int folder)
+{
+	bool said = false;
+
+	for (int attached = 0; flock(folder, LOCK_EX | LOCK_NB);) {
+		if (errno != EWOULDBLOCK)
+			return fail(TEMPER_FAILED, "cannot lock the folder of %s: %s", options.pin_dir, strerror(errno));
+		attached = *attached_ops() ? attached + 1 : 0;
+		if (attached == LOOKS_OF_ONE_THAT_STAYS)
+			return refuse_beside_attached();
+		if (!attached && !said) {
+			note("another scx_temper is attaching or leaving; waiting for it");
+			said = true;
+		}
+		usleep(LOOK_EVERY_US);
+	}
+	return TEMPER_OK;
+}
+
+enum temper_status become_the_only_loader(void)
+{
+	char path[4096];
+	int folder;
+
+	if (!options.pin_dir)
+		return TEMPER_OK;
+	snprintf(path, sizeof(path), "%s", options.pin_dir);
+	folder = open(dirname(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (folder < 0 && errno == ENOENT)
+		return TEMPER_OK; /* nobody to meet there: pin_maps() will say that it is missing */
+	if (folder < 0)
+		return fail(TEMPER_FAILED, "cannot open the folder of %s: %s", options.pin_dir, strerror(errno));
+	/* Never closed: the lock ends with the process. */
+	return await_lock(folder);
+}
