@@ -20,6 +20,10 @@ import (
 // to another slice, a controller that systemd has turned off again.
 const resyncEvery = 10 * time.Second
 
+// rest is how long after a change no further one is looked at: a pod that starts makes several, and each look costs
+// as much as all pods of the node together. What must not wait asks for a look (Settle).
+const rest = 100 * time.Millisecond
+
 // stopWithin is how long scx_temper may take to detach.
 const stopWithin = 5 * time.Second
 
@@ -33,7 +37,7 @@ type Loader interface {
 
 // Watcher tells when cgroups come and go.
 type Watcher interface {
-	Follow(cgs []string) error
+	Follow(cgs []string) (more bool, err error)
 	Changed() <-chan struct{}
 	Close() error
 }
@@ -47,6 +51,8 @@ type Agent struct {
 	watcher Watcher
 	onState func(State) // nil, or told of each change of the state
 	asked   chan chan struct{}
+	rested  *time.Timer // fires at the end of a rest
+	resting bool
 
 	wanted  Wanted          // at the last look
 	args    []string        // that scx_temper was started with, or would have been
@@ -85,8 +91,7 @@ func New(root host.Root, source Source, kernel Kernel, watcher Watcher, log *slo
 		log.Warn("the history of exits is lost", "error", err)
 	}
 	a := &Agent{root: root, source: source, log: log, kernel: kernel, watcher: watcher, idle: idle, asked: make(chan chan struct{})}
-	a.retry = time.NewTimer(enforce.Never)
-	a.retry.Stop() // the first look starts scx_temper
+	a.retry, a.rested = stoppedTimer(), stoppedTimer() // the first look starts scx_temper
 	a.state = State{PID: os.Getpid(), Started: time.Now().UTC(), Exits: exits}
 	return a, nil
 }
@@ -116,10 +121,12 @@ func (a *Agent) Run(ctx context.Context, signals <-chan os.Signal) error {
 				return a.handOver()
 			}
 			a.reload()
-		case <-a.watcher.Changed():
-			a.sync()
-		case <-a.source.Changed():
-			a.sync()
+		case <-a.unlessResting(a.watcher.Changed()):
+			a.follow()
+		case <-a.unlessResting(a.source.Changed()):
+			a.follow()
+		case <-a.rested.C:
+			a.resting = false
 		case done := <-a.asked:
 			a.sync()
 			close(done)
@@ -135,6 +142,27 @@ func (a *Agent) Run(ctx context.Context, signals <-chan os.Signal) error {
 			}
 		}
 	}
+}
+
+func stoppedTimer() *time.Timer {
+	t := time.NewTimer(enforce.Never)
+	t.Stop()
+	return t
+}
+
+// unlessResting is nil, and so never ready, during a rest. What changes meanwhile is told once, after it.
+func (a *Agent) unlessResting(changed <-chan struct{}) <-chan struct{} {
+	if a.resting {
+		return nil
+	}
+	return changed
+}
+
+// follow answers a change, and then rests.
+func (a *Agent) follow() {
+	a.sync()
+	a.resting = true
+	a.rested.Reset(rest)
 }
 
 // events is nil, and so never ready, while scx_temper does not run.
@@ -188,17 +216,19 @@ func (a *Agent) openTiers() {
 
 // look finds out which cgroups there are and gives the tier map that follows.
 func (a *Agent) look() map[uint64]enforce.Assignment {
-	w := a.source.Look()
-	if err := a.watcher.Follow(w.follow()); err != nil {
-		w.Problems = append(w.Problems, fmt.Sprintf("cgroups are looked at every %v only: %v", resyncEvery, err))
-	}
-	// Only now, after Follow, is it certain that nothing comes unnoticed.
 	a.wanted = a.source.Look()
+	more, err := a.watcher.Follow(a.wanted.follow())
+	if more { // what has come there before it was watched is not going to be told
+		a.wanted = a.source.Look()
+	}
+	if err != nil {
+		a.wanted.Problems = append(a.wanted.Problems, fmt.Sprintf("cgroups are looked at every %v only: %v", resyncEvery, err))
+	}
 	members, problems := a.prepare(a.wanted.Members)
 	old := a.state.Problems
 	a.state.Config, a.state.Policy, a.state.CriticalMilliCPU = a.wanted.File, a.wanted.Policy, a.wanted.CriticalMilliCPU
 	a.state.Members, a.state.Problems = members, nil
-	for _, p := range slices.Concat([]string{a.noMap}, w.Problems, problems) {
+	for _, p := range slices.Concat([]string{a.noMap}, a.wanted.Problems, problems) {
 		if p == "" {
 			continue
 		}

@@ -166,6 +166,34 @@ func TestCgroupsComeAndGo(t *testing.T) {
 	})
 }
 
+// The first of several changes is answered at once, the others together a little later; what asks for a look has it.
+func TestRestAfterAChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := start(t, "tiers:\n  background: { cgroups: [/a, /b, /c] }\n")
+		n.attach(false)
+		appears := func(cg string) {
+			fixture.Cgroup(t, n.root, cg)
+			n.changed <- struct{}{}
+			synctest.Wait()
+		}
+		appears("/a")
+		appears("/b")
+		if len(n.entries) != 1 {
+			t.Errorf("at once there are %d entries", len(n.entries))
+		}
+		if !n.agent.Settle(t.Context()) || len(n.entries) != 2 {
+			t.Errorf("once asked there are %d entries", len(n.entries))
+		}
+		fixture.Cgroup(t, n.root, "/c")
+		time.Sleep(rest)
+		synctest.Wait()
+		if len(n.entries) != 3 {
+			t.Errorf("after a rest there are %d entries", len(n.entries))
+		}
+		n.finish()
+	})
+}
+
 func TestReload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := start(t, batch, "/batch", "/x")

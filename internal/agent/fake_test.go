@@ -178,5 +178,5 @@ func (n *fakeNode) Close() error                              { return nil }
 
 // The watcher.
 
-func (n *fakeNode) Follow([]string) error    { return nil }
-func (n *fakeNode) Changed() <-chan struct{} { return n.changed }
+func (n *fakeNode) Follow([]string) (bool, error) { return false, nil }
+func (n *fakeNode) Changed() <-chan struct{}      { return n.changed }

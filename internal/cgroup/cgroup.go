@@ -52,6 +52,9 @@ func Check(root host.Root) error {
 // It returns the files it wrote. Without the controller the kernel schedules (and BPF sees)
 // the nearest ancestor that has it, and cg's tier would not apply.
 func EnableCPU(root host.Root, cg string) (written []string, err error) {
+	if host.Exists(root.Cgroup(path.Join(cg, "cpu.weight"))) { // it is on for cg, and so for all above
+		return nil, nil
+	}
 	for _, parent := range Ancestors(cg) {
 		file := root.Cgroup(path.Join(parent, "cgroup.subtree_control"))
 		on, err := host.Read(file)

@@ -42,6 +42,9 @@ func TestIDIsOfTheDirectory(t *testing.T) {
 func TestEnableCPUWritesOnlyWhatIsOff(t *testing.T) {
 	root := fixture.Tree(t, "/a", "/a/b")
 	fixture.Write(t, root, "/sys/fs/cgroup/a/cgroup.subtree_control", "memory cpuset\n")
+	if err := os.Remove(root.Cgroup("/a/b/cpu.weight")); err != nil {
+		t.Fatal(err)
+	}
 	written, err := EnableCPU(root, "/a/b")
 	if err != nil {
 		t.Fatal(err)
@@ -98,9 +101,16 @@ func TestWatcher(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
+	watched := 1
 	follow := func() {
-		if err := w.Follow([]string{"/a/b/c"}); err != nil {
+		t.Helper()
+		more, err := w.Follow([]string{"/a/b/c"})
+		if err != nil {
 			t.Fatal(err)
+		}
+		before := watched
+		if watched = len(w.notify.WatchList()); more != (watched > before) {
+			t.Errorf("it says %t of more to watch: %d directories, %d before", more, watched, before)
 		}
 	}
 	changeAt := func(what func(string, os.FileMode) error, dir string) {

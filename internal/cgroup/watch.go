@@ -26,7 +26,7 @@ func NewWatcher(root host.Root, always ...string) (*Watcher, error) {
 	}
 	w := &Watcher{root: root, always: always, notify: notify, changed: make(chan struct{}, 1)}
 	go w.pump()
-	if err := w.Follow(nil); err != nil {
+	if _, err := w.Follow(nil); err != nil {
 		notify.Close()
 		return nil, err
 	}
@@ -39,9 +39,10 @@ func (w *Watcher) Changed() <-chan struct{} { return w.changed }
 // Close ends the watch.
 func (w *Watcher) Close() error { return w.notify.Close() }
 
-// Follow watches for cgs and for no others. Call it again after each change: a directory that
-// came since can only be watched now. Look at the tree after Follow, not before, and nothing is missed.
-func (w *Watcher) Follow(cgs []string) error {
+// Follow watches for cgs and for no others, and tells whether that takes more than was watched before. Call it again
+// after each change: a directory that came since can only be watched now. If there is more, what came in it before is not
+// told: look at the tree once more, and nothing is missed.
+func (w *Watcher) Follow(cgs []string) (more bool, err error) {
 	want := map[string]bool{}
 	for _, dir := range w.always {
 		want[w.root.Path(dir)] = true
@@ -61,10 +62,10 @@ func (w *Watcher) Follow(cgs []string) error {
 	}
 	for dir := range want {
 		if err := w.notify.Add(dir); err != nil && host.Exists(dir) {
-			return err
+			return true, err
 		}
 	}
-	return nil
+	return len(want) > 0, nil
 }
 
 // pump folds many events into one. Errors (a queue overflow) count as a change: whoever

@@ -172,7 +172,7 @@ func TestAnyPodsAndCgroups(t *testing.T) {
 		s.unknown = map[string]time.Time{}
 		s.tree.find()
 		var w agent.Wanted
-		s.add(&w)
+		s.add(&w, s.tree.pods(s.tree.classes()))
 		seen := map[string]bool{}
 		for _, m := range w.Members {
 			members++

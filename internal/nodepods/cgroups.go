@@ -46,9 +46,6 @@ func (t *tree) descend(cg string, depth int) {
 	}
 }
 
-// parents are the cgroups whose children matter: those of pods', and the root, where a kubelet's tree usually appears.
-func (t *tree) parents() []string { return append([]string{"/"}, t.classes()...) }
-
 // classes are the cgroups whose children are pods'.
 func (t *tree) classes() (list []string) {
 	for _, top := range t.tops {
@@ -64,9 +61,9 @@ func (t *tree) classes() (list []string) {
 
 // pods are the cgroups of pods that exist, by what the kubelet calls the pod: its UID, or a static pod's hash. A pod has
 // one, but another may be left of a time when the kubelet had another cgroup driver.
-func (t *tree) pods() map[string][]string {
+func (t *tree) pods(classes []string) map[string][]string {
 	found := map[string][]string{}
-	for _, parent := range t.classes() {
+	for _, parent := range classes {
 		for _, name := range children(t.root, parent) {
 			if pod := podOf(name); pod != "" {
 				found[pod] = append(found[pod], path.Join(parent, name))

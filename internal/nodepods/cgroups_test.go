@@ -46,7 +46,7 @@ func TestPodsOfAllLayouts(t *testing.T) {
 	} {
 		tree := tree{root: fixture.Tree(t, c.cgroups...)}
 		tree.find()
-		if got := tree.pods(); !reflect.DeepEqual(got, c.want) {
+		if got := tree.pods(tree.classes()); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.what, got, c.want)
 		}
 	}
@@ -55,7 +55,7 @@ func TestPodsOfAllLayouts(t *testing.T) {
 func TestClassesThatComeLaterAreWatched(t *testing.T) {
 	tree := tree{root: fixture.Tree(t, "/kubepods.slice", "/kubepods.slice/kubepods-pod"+slice+".slice", "/kubepods.slice/kubepods-burstable.slice")}
 	tree.find()
-	if got, want := tree.parents(), []string{"/", "/kubepods.slice", "/kubepods.slice/kubepods-burstable.slice"}; !slices.Equal(got, want) {
+	if got, want := tree.classes(), []string{"/kubepods.slice", "/kubepods.slice/kubepods-burstable.slice"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

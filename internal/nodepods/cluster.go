@@ -9,6 +9,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -78,7 +79,7 @@ func watch(ctx context.Context, config *rest.Config, node string) (*cluster, err
 			return nil, err
 		}
 		if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-			AddFunc: func(any) { c.tell() }, UpdateFunc: func(any, any) { c.tell() }, DeleteFunc: func(any) { c.tell() },
+			AddFunc: func(any) { c.tell() }, UpdateFunc: c.compare, DeleteFunc: func(any) { c.tell() },
 		}); err != nil {
 			return nil, err
 		}
@@ -120,6 +121,21 @@ func mapper() meta.RESTMapper {
 		m.Add(v1alpha1.GroupVersion.WithKind(kind), meta.RESTScopeRoot)
 	}
 	return m
+}
+
+// compare tells of an update that changes what is kept of the object: a pod's status is written far more often than
+// what its tier depends on.
+func (c *cluster) compare(before, after any) {
+	old, isObject := before.(client.Object)
+	now, areObjects := after.(client.Object)
+	if isObject && areObjects {
+		old = old.DeepCopyObject().(client.Object)
+		old.SetResourceVersion(now.GetResourceVersion())
+		if equality.Semantic.DeepEqual(old, now) {
+			return
+		}
+	}
+	c.tell()
 }
 
 // tell says that something has changed.

@@ -85,7 +85,8 @@ func (s *Source) Look() agent.Wanted {
 	if len(s.tree.tops) == 0 {
 		s.tree.find()
 	}
-	w.Parents = append(w.Parents, s.tree.parents()...)
+	classes := s.tree.classes()
+	w.Parents = append(append(w.Parents, "/"), classes...) // the root is where a kubelet's tree usually appears
 	if s.known == nil {
 		if w.Off == nil {
 			w.Off = &agent.Off{Reason: agent.NotKnown, Message: "the API server has not said yet which policy and pods this node has"}
@@ -97,7 +98,7 @@ func (s *Source) Look() agent.Wanted {
 		w.Off = s.known.Off
 	}
 	w.Problems = append(w.Problems, s.known.Problems...)
-	s.add(&w)
+	s.add(&w, s.tree.pods(classes))
 	return w
 }
 
@@ -116,10 +117,10 @@ func (s *Source) ask(w *agent.Wanted) {
 	w.Problems = append(w.Problems, s.reader.silent(time.Now())...)
 }
 
-// add adds the members: the cgroups of known pods. One of an unknown pod has its ancestors' tier, which is standard.
-func (s *Source) add(w *agent.Wanted) {
+// add adds the members: the cgroups of known pods among those that are there. One of an unknown pod has its ancestors'
+// tier, which is standard.
+func (s *Source) add(w *agent.Wanted, there map[string][]string) {
 	now := time.Now()
-	there := s.tree.pods()
 	for _, id := range slices.Sorted(maps.Keys(there)) {
 		pod, known := s.known.Pods[id]
 		if !known {

@@ -16,9 +16,9 @@ import (
 // quiet is a watcher that never tells anything.
 type quiet struct{ changed chan struct{} }
 
-func (quiet) Follow([]string) error      { return nil }
-func (q quiet) Changed() <-chan struct{} { return q.changed }
-func (quiet) Close() error               { return nil }
+func (quiet) Follow([]string) (bool, error) { return false, nil }
+func (q quiet) Changed() <-chan struct{}    { return q.changed }
+func (quiet) Close() error                  { return nil }
 
 // TestRunningAgent asks while an agent runs whose scx_temper cannot be started.
 func TestRunningAgent(t *testing.T) {
