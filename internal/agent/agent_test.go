@@ -101,6 +101,35 @@ func TestRefusalFallsAtOnceAndBacksOff(t *testing.T) {
 	})
 }
 
+// Whether the kernel has cpu.idle, cgroups say that are there: pods come and go.
+func TestFallBesideCgroupsThatGo(t *testing.T) {
+	for _, c := range []struct {
+		what string
+		gone []string // files and cgroups that are removed before the fall
+		want enforce.Rung
+	}{
+		{"the first is gone", []string{"/a"}, enforce.CPUIdle},
+		{"all are gone", []string{"/a", "/b"}, enforce.CPUIdle},
+		{"an old kernel", []string{"/a/cpu.idle", "/b"}, enforce.Observe},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			n := start(t, "tiers:\n  background: { cgroups: [/a, /b] }\n", "/a", "/b")
+			loader := <-n.loaders
+			for _, path := range c.gone {
+				if err := os.RemoveAll(n.root.Cgroup(path)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			loader.end(exit.LimitsPresent)
+			synctest.Wait()
+			if s := n.state(); s.Rung != c.want {
+				t.Errorf("%s: rung %s (%s), want %s", c.what, s.Rung, s.Reason, c.want)
+			}
+			n.finish()
+		})
+	}
+}
+
 func TestNoSchedExtIsNotTriedAgainBeforeAReload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := start(t, batch+"fallback: none\n", "/batch")

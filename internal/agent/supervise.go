@@ -114,8 +114,7 @@ func (a *Agent) fall(why string) {
 		a.setRung(enforce.Observe, why)
 		return
 	}
-	cgs := background(a.state.Members)
-	if len(cgs) > 0 && !a.idle.Supported(cgs[0]) {
+	if !a.idle.Supported(background(a.state.Members)) {
 		a.setRung(enforce.Observe, why+"; cpu.idle is not to be had here (it needs Linux 5.15 and the cpu controller)")
 		return
 	}

@@ -94,8 +94,18 @@ func (i *Idle) Cgroups() []string {
 	return list
 }
 
-// Supported tells whether the kernel has cpu.idle (5.15 and later), by one cgroup that has the cpu controller.
-func (i *Idle) Supported(cg string) bool { return host.Exists(i.file(cg, "cpu.idle")) }
+// Supported tells whether the kernel has cpu.idle (5.15 and later) for any of these cgroups. Those that have gone
+// meanwhile say nothing of it; where all have, it may have.
+func (i *Idle) Supported(cgs []string) bool {
+	there := false
+	for _, cg := range cgs {
+		if host.Exists(i.file(cg, "cpu.idle")) {
+			return true
+		}
+		there = there || host.Exists(i.root.Cgroup(cg))
+	}
+	return !there
+}
 
 func (i *Idle) set(cg string) error {
 	id, err := cgroup.ID(i.root, cg)
