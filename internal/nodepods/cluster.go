@@ -3,9 +3,7 @@ package nodepods
 import (
 	"context"
 	"errors"
-	"io"
 	"sync"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -28,20 +26,12 @@ type cluster struct {
 	cache   cache.Cache
 	changed chan struct{}
 
+	hearing *hearing // of what is watched
+
 	mu     sync.Mutex
-	stale  bool             // something has changed since it was last read
-	faults map[string]fault // by kind of object
-	report error            // why the node's last report did not reach the API server
+	stale  bool  // something has changed since it was last read
+	report error // why the node's last report did not reach the API server
 }
-
-// fault is why a kind of object cannot be watched.
-type fault struct {
-	err  error
-	last time.Time
-}
-
-// faultLasts is for how long a failure to watch is told: a watch is tried again about once a minute at the least.
-const faultLasts = 3 * time.Minute
 
 // kinds are what is watched. PartialObjectMetadata: labels alone, since nodes are large and namespaces many.
 func kinds(node string) map[client.Object]cache.ByObject {
@@ -65,10 +55,14 @@ func watch(ctx context.Context, config *rest.Config, node string) (*cluster, err
 	if err != nil {
 		return nil, err
 	}
-	c := &cluster{changed: make(chan struct{}, 1), stale: true, faults: map[string]fault{}}
+	c := &cluster{changed: make(chan struct{}, 1), stale: true}
+	c.hearing = &hearing{changed: c.wake, faults: map[string]error{}}
+	config = rest.CopyConfig(config)
+	config.Wrap(c.hearing.over)
 	shared := true // objects are only read
 	c.cache, err = cache.New(config, cache.Options{
-		Scheme: scheme, Mapper: mapper(), ByObject: kinds(node), DefaultUnsafeDisableDeepCopy: &shared, DefaultWatchErrorHandler: c.failed,
+		Scheme: scheme, Mapper: mapper(), ByObject: kinds(node), DefaultUnsafeDisableDeepCopy: &shared,
+		DefaultWatchErrorHandler: func(context.Context, *toolscache.Reflector, error) {}, // hearing tells, once
 	})
 	if err != nil {
 		return nil, err
@@ -162,15 +156,4 @@ func (c *cluster) reported(err error) {
 	if changed {
 		c.wake()
 	}
-}
-
-// failed keeps why a watch broke. That it ended is usual: the API server ends each after some minutes.
-func (c *cluster) failed(_ context.Context, r *toolscache.Reflector, err error) {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return
-	}
-	c.mu.Lock()
-	c.faults[r.TypeDescription()] = fault{err, time.Now()}
-	c.mu.Unlock()
-	c.wake()
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -193,19 +192,13 @@ func (r *reader) labels(ctx context.Context, kind string) (map[string]labels.Set
 	return all, nil
 }
 
-// silent says what of the API server could not be heard lately.
-func (c *cluster) silent(now time.Time) []string {
+// silent says what the API server cannot be heard of, and whether it hears.
+func (c *cluster) silent() []string {
+	list := c.hearing.problems()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var list []string
 	if c.report != nil {
 		list = append(list, "reports do not reach the API server; what it said last holds, and the agent's log says why")
 	}
-	for kind, f := range c.faults {
-		if now.Sub(f.last) < faultLasts {
-			list = append(list, fmt.Sprintf("cannot watch %s: %v; what was known last holds", kind, f.err))
-		}
-	}
-	slices.Sort(list)
 	return list
 }

@@ -114,7 +114,7 @@ func (s *Source) ask(w *agent.Wanted) {
 			s.save()
 		}
 	}
-	w.Problems = append(w.Problems, s.reader.silent(time.Now())...)
+	w.Problems = append(w.Problems, s.reader.silent()...)
 }
 
 // add adds the members: the cgroups of known pods among those that are there. One of an unknown pod has its ancestors'

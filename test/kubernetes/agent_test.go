@@ -399,34 +399,6 @@ func TestANodeThatIsNoNode(t *testing.T) {
 	eventually(t, "the pod is in background again", func() bool { return n.idle(batch) == "1" })
 }
 
-func TestAnAPIServerThatIsAway(t *testing.T) {
-	n := newNode(t, nil)
-	_, batch := n.run("batch", "", "/kubepods/besteffort")
-	eventually(t, "the pod is in background", func() bool { return n.idle(batch) == "1" })
-	eventually(t, "what is known is kept for the next agent", func() bool {
-		text, err := os.ReadFile(n.root.Run("cluster.json"))
-		return err == nil && strings.Contains(string(text), "kube-system/batch")
-	})
-	n.end(syscall.SIGKILL)
-	fixture.Write(t, n.root, "/sys/fs/cgroup"+batch+"/cpu.idle", "0")
-	n.start(regexp.MustCompile(`server: .*`).ReplaceAll(asAgent(t, n.name), []byte("server: https://127.0.0.1:1")))
-	eventually(t, "the pod is in background again", func() bool { return n.idle(batch) == "1" })
-	eventually(t, "it is told", func() bool {
-		return strings.Contains(strings.Join(n.state().Problems, "\n"), "what it said last holds")
-	})
-	n.end(syscall.SIGTERM)
-
-	// After a reboot nothing is known, and the node is left alone until somebody says what it should be.
-	for _, file := range []string{"cluster.json", "status.json"} {
-		os.Remove(n.root.Run(file))
-	}
-	n.start(regexp.MustCompile(`server: .*`).ReplaceAll(asAgent(t, n.name), []byte("server: https://127.0.0.1:1")))
-	eventually(t, "the agent waits", func() bool { return n.state().Off != nil && n.state().Off.Reason == agent.NotKnown })
-	if n.idle(batch) != "0" {
-		t.Error("a tier is in force that nobody has said")
-	}
-}
-
 func TestAnAgentWritesItsOwnNodeAlone(t *testing.T) {
 	kubeconfig := asAgent(t, "mine")
 	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)

@@ -151,8 +151,14 @@ func tryOut(t *testing.T, pod *corev1.Pod) error {
 // eventually awaits what the API server does a moment after it was told to.
 func eventually(t *testing.T, what string, reached func() bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience, true, func(context.Context) (bool, error) { return reached(), nil })
+	patiently(t, what, patience, reached)
+}
+
+// patiently is eventually for what takes its time.
+func patiently(t *testing.T, what string, within time.Duration, reached func() bool) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, within, true, func(context.Context) (bool, error) { return reached(), nil })
 	if err != nil {
-		t.Fatalf("%s: not within %v", what, patience)
+		t.Fatalf("%s: not within %v", what, within)
 	}
 }
