@@ -2,25 +2,20 @@ package main
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/kubernetes"
 
-	"temper.dev/temper/internal/cli"
 	"temper.dev/temper/internal/exit"
-	"temper.dev/temper/internal/live"
+	"temper.dev/temper/internal/fleettop"
 	"temper.dev/temper/internal/nodetop"
 )
 
 func newTopCommand() *cobra.Command {
 	flags := clusterFlags()
-	var every time.Duration
-	var once, asJSON bool
-	var order string
+	var options nodetop.Options
 	cmd := &cobra.Command{
 		Use:   "top [NODE...]",
 		Short: "Watch what tiers and pods use, and how long they wait",
@@ -48,43 +43,23 @@ edges of buckets that are powers of two.`,
   kubectl temper top --every 5s --json | jq -c '.nodes[] | {node, waits: [.tiers[] | {tier, p99: .wait.p99_us}]}'`,
 		ValidArgsFunction: nodeNames(flags),
 		RunE: func(cmd *cobra.Command, names []string) error {
-			if err := checkTop(every, order); err != nil {
+			if err := options.Check(); err != nil {
 				return err
 			}
 			source, err := topSource(cmd, flags, names)
 			if err != nil {
 				return err
 			}
-			out := cmd.OutOrStdout()
-			table := nodetop.Table{Order: order, Tiers: len(names) == 1, Colour: cli.Colours(out)}
-			view := live.View[*nodetop.Round]{Look: source.Round, Compare: nodetop.Compare, Write: table.Write, JSON: asJSON}
-			if once {
-				return topOnce(cmd, view)
-			}
-			return view.Run(cmd.Context(), out, every)
+			return options.Show(cmd, nodetop.Table{Tiers: len(names) == 1}, source.Round)
 		},
 	}
-	cmd.Flags().DurationVar(&every, "every", 2*time.Second, "time between looks")
-	cmd.Flags().BoolVar(&once, "once", false, "look once")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: one line each look, nodes and pods by name")
-	cmd.Flags().StringVar(&order, "sort", nodetop.Orders[0], "order of nodes and pods: "+strings.Join(nodetop.Orders, ", "))
-	cmd.MarkFlagsMutuallyExclusive("json", "sort")
+	options.AddFlags(cmd)
 	flags.AddFlags(cmd.Flags())
-	if err := cmd.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions(nodetop.Orders, cobra.ShellCompDirectiveNoFileComp)); err != nil {
-		panic(err) // there is such a flag
-	}
 	return cmd
 }
 
-func checkTop(every time.Duration, order string) error {
-	if !slices.Contains(nodetop.Orders, order) {
-		return exit.New(exit.Usage, "use one of "+strings.Join(nodetop.Orders, ", "), "--sort %s is not known", order)
-	}
-	return live.CheckEvery(every)
-}
-
 // topSource is the cluster to look at; it fails where there is nothing to look at, or nobody answers.
-func topSource(cmd *cobra.Command, flags *genericclioptions.ConfigFlags, names []string) (*nodetop.Source, error) {
+func topSource(cmd *cobra.Command, flags *genericclioptions.ConfigFlags, names []string) (*fleettop.Source, error) {
 	cluster, _, err := connect(flags)
 	if err != nil {
 		return nil, err
@@ -105,13 +80,5 @@ func topSource(cmd *cobra.Command, flags *genericclioptions.ConfigFlags, names [
 	if err != nil {
 		return nil, err
 	}
-	return &nodetop.Source{Cluster: cluster, Clients: clients, Nodes: names}, nil
-}
-
-func topOnce(cmd *cobra.Command, view live.View[*nodetop.Round]) error {
-	seen, err := view.Once(cmd.Context(), cmd.OutOrStdout())
-	if err == nil && seen.Error != "" {
-		err = exit.New(exit.Failed, "", "the API server cannot be asked: %s", seen.Error)
-	}
-	return err
+	return &fleettop.Source{Cluster: cluster, Clients: clients, Nodes: names}, nil
 }

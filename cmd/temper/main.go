@@ -16,7 +16,7 @@ func newRootCommand() *cobra.Command {
 		Long: `Temper runs latency-critical services and best-effort work side by side on one node.
 The services keep the tail latency that they have alone; the best-effort work gets the CPU time they leave.`,
 	})
-	root.AddCommand(newAgentCommand(), newRunCommand(), newStatusCommand(), newMetricsCommand(), newDoctorCommand(), newObserveCommand(), newSafeModeCommand())
+	root.AddCommand(newAgentCommand(), newRunCommand(), newStatusCommand(), newTopCommand(), newMetricsCommand(), newDoctorCommand(), newObserveCommand(), newSafeModeCommand())
 	root.AddCommand(newDemoCommand(), newLabCommand(), newBenchCommand())
 	return root
 }

@@ -2,17 +2,13 @@
 package nodemetrics
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -20,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"temper.dev/temper/internal/agent"
+	"temper.dev/temper/internal/cgroup"
 	"temper.dev/temper/internal/exit"
 	"temper.dev/temper/internal/host"
 	"temper.dev/temper/internal/status"
@@ -104,8 +101,8 @@ func (c Collector) Collect(out chan<- prometheus.Metric) {
 
 // add adds a cgroup's figures. One that has gone since has none, and neither has one whose kernel does not count waits.
 func (f *figures) add(root host.Root, cg string) {
-	f.used = plus(f.used, read(root, cg, "cpu.stat", "usage_usec "))
-	f.waited = plus(f.waited, read(root, cg, "cpu.pressure", "some ", "total="))
+	f.used = plus(f.used, cgroup.Used(root, cg))
+	f.waited = plus(f.waited, cgroup.Waited(root, cg))
 }
 
 func plus(a, b *uint64) *uint64 {
@@ -113,28 +110,6 @@ func plus(a, b *uint64) *uint64 {
 		return cmp.Or(a, b)
 	}
 	return new(*a + *b)
-}
-
-// read is the number in a line of a cgroup's file: what comes after all the words, of which the first begins the line.
-func read(root host.Root, cg, file string, words ...string) *uint64 {
-	f, err := os.Open(filepath.Join(root.Cgroup(cg), file))
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		rest, found := strings.CutPrefix(lines.Text(), words[0])
-		for _, word := range words[1:] {
-			_, rest, _ = strings.Cut(rest, word)
-		}
-		if !found {
-			continue
-		}
-		if n, err := strconv.ParseUint(rest, 10, 64); err == nil {
-			return &n
-		}
-	}
-	return nil
 }
 
 // Gatherer gathers the figures of the node at root, and what its agent knows.

@@ -1,11 +1,4 @@
-// Package nodetop shows what the tiers and pods of a cluster's nodes use, and how they wait, from look to look.
-//
-// Problem: a TemperNode has its figures once a minute, which is right for an API server and too seldom to watch.
-//
-// Method: where an agent serves metrics, it is asked for them through the API server; rates and percentiles are of the time
-// between two looks. Otherwise the node has the figures of its TemperNode, and says why.
-//
-// Limits: metrics name 500 pods a node. A TemperNode says nothing of a single pod's CPU time.
+// Package nodetop shows what the tiers and pods of nodes use, and how they wait, from look to look.
 package nodetop
 
 import "time"
@@ -27,6 +20,7 @@ type Look struct {
 	Enforced string    `json:"enforced"`             // as kubectl temper status says it
 	Tiers    []Tier    `json:"tiers"`                // from the highest
 	Pods     []Pod     `json:"pods"`                 // by name
+	Problems []string  `json:"problems,omitempty"`   // of a node's own look at itself
 	Overrun  *Times    `json:"gap_overrun,omitzero"` // background ran on while a higher tier waited for its CPU
 	LoanBack *Times    `json:"loan_back,omitzero"`   // background ran on in the fence after a loan had ended
 }
@@ -39,9 +33,9 @@ type Tier struct {
 	Wait *Times `json:"wait,omitzero"`        // for a CPU
 }
 
-// Pod is a pod in a tier.
+// Pod is a pod in a tier, or of a node's own look at itself any cgroup that has one.
 type Pod struct {
-	Name    string `json:"name"` // namespace/name
+	Name    string `json:"name"` // namespace/name, or the cgroup
 	Tier    string `json:"tier"`
 	CPU     *Count `json:"cpu_seconds,omitzero"`
 	Waiting *Count `json:"waiting_seconds,omitzero"` // in which some task of it waited for a CPU

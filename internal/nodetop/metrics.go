@@ -13,8 +13,8 @@ import (
 	"temper.dev/temper/internal/tier"
 )
 
-// fromMetrics fills in what an agent's metrics say.
-func (l *Look) fromMetrics(text []byte) error {
+// FromMetrics fills in what an agent's metrics say.
+func (l *Look) FromMetrics(text []byte) error {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
 	if err != nil {
@@ -23,14 +23,17 @@ func (l *Look) fromMetrics(text []byte) error {
 	if families["temper_enforced"] == nil {
 		return fmt.Errorf("what its agent serves is not Temper's metrics")
 	}
-	m := metrics(families)
-	l.Pods = m.pods()
-	l.Tiers = nil
+	l.fill(families, metrics(families).pods())
+	return nil
+}
+
+// fill fills in a node's figures, and those of its pods.
+func (l *Look) fill(m metrics, pods []Pod) {
+	l.Pods, l.Tiers = pods, nil
 	for t := range tier.Tier(tier.Count) {
 		l.Tiers = append(l.Tiers, m.tier(t.String(), l.Pods))
 	}
 	l.Overrun, l.LoanBack = m.times("temper_gap_overrun_seconds"), m.times("temper_loan_back_seconds")
-	return nil
 }
 
 type metrics map[string]*dto.MetricFamily
@@ -56,14 +59,14 @@ func (m metrics) pods() []Pod {
 
 func (m metrics) tier(name string, pods []Pod) Tier {
 	t := Tier{Tier: name, Wait: m.times("temper_tier_wait_seconds", "tier", name)}
-	var ofPods Count
+	ofPods := &Count{}
 	for _, p := range pods {
 		if p.Tier == name {
 			t.Pods++
-			ofPods.Total += p.CPU.Total
+			ofPods = ofPods.plus(p.CPU)
 		}
 	}
-	t.CPU = &ofPods
+	t.CPU = ofPods
 	if series := m.find("temper_tier_cpu_seconds_total", "tier", name); series != nil {
 		t.CPU = &Count{Total: series.GetCounter().GetValue()}
 	}

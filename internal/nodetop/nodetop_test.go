@@ -8,11 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"temper.dev/temper/api/v1alpha1"
-	"temper.dev/temper/internal/fleet"
 	"temper.dev/temper/internal/golden"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // What an agent serves of one node, and what 'temper status' says of it; a test there holds both to the code.
@@ -36,11 +32,11 @@ func alone(t *testing.T) string {
 	return string(text) + podSeries
 }
 
-// live is a look at a node whose agent serves a text.
-func live(t *testing.T, node, text string, after time.Duration) Look {
+// asked is a look at a node whose agent serves a text.
+func asked(t *testing.T, node, text string, after time.Duration) Look {
 	t.Helper()
 	l := Look{Node: node, Time: start.Add(after), Live: true, Rung: "scx", Enforced: "yes"}
-	if err := l.fromMetrics([]byte(text)); err != nil {
+	if err := l.FromMetrics([]byte(text)); err != nil {
 		t.Fatal(err)
 	}
 	return l
@@ -65,7 +61,7 @@ func TestPercentilesAreThoseOfStatus(t *testing.T) {
 	if err := json.Unmarshal(text, &status); err != nil {
 		t.Fatal(err)
 	}
-	l := live(t, "a", alone(t), 0)
+	l := asked(t, "a", alone(t), 0)
 	for i, tier := range status.Tiers {
 		if w := l.Tiers[i].Wait; w.P50US != tier.P50 || w.P99US != tier.P99 || tier.P99 == 0 {
 			t.Errorf("%s: %+v, and status says %+v", l.Tiers[i].Tier, w, tier)
@@ -98,8 +94,8 @@ func TestPercentile(t *testing.T) {
 // Rates and percentiles are of the time between two looks, also where a scheduler was attached anew meanwhile.
 func TestCompare(t *testing.T) {
 	grown := strings.NewReplacer(" 196\n", " 296\n", " 200\n", " 300\n", "} 6\n", "} 7\n", "} 5\n", "} 6.5\n", "} 0.25\n", "} 0.75\n").Replace(alone(t))
-	before := &Round{Nodes: []Look{live(t, "a", alone(t), 0)}}
-	now := &Round{Nodes: []Look{live(t, "a", grown, 2*time.Second), live(t, "new", alone(t), 0)}}
+	before := &Round{Nodes: []Look{asked(t, "a", alone(t), 0)}}
+	now := &Round{Nodes: []Look{asked(t, "a", grown, 2*time.Second), asked(t, "new", alone(t), 0)}}
 	Compare(before, now)
 	a := now.Nodes[0]
 	if o := a.Overrun; *o.Rate != 50 || o.Count != 300 || o.P99US != 32 {
@@ -115,7 +111,7 @@ func TestCompare(t *testing.T) {
 		t.Error("a node has a rate at the first look")
 	}
 
-	anew := &Round{Nodes: []Look{live(t, "a", alone(t), 4*time.Second)}}
+	anew := &Round{Nodes: []Look{asked(t, "a", alone(t), 4*time.Second)}}
 	Compare(now, anew)
 	if a := anew.Nodes[0]; *a.Overrun.Rate != 100 || a.Overrun.P99US != before.Nodes[0].Overrun.P99US || *a.tier("critical").CPU.Rate != 3 {
 		t.Errorf("counted anew: %+v", a.Overrun)
@@ -128,54 +124,21 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-func report(at time.Time, cpu string) fleet.Node {
-	n := fleet.Node{Name: "b"}
-	n.Reported, n.Rung = metav1.NewTime(at), "scx"
-	n.Tiers = []v1alpha1.TierStatus{{Tier: "critical", Pods: []string{"shop/cart"}, CPUSeconds: cpu, WaitP50Microseconds: 4, WaitP99Microseconds: 256}, {Tier: "background"}}
-	n.Gap = &v1alpha1.GapStatus{OverrunP99Microseconds: 64}
-	return n
-}
-
-func reportedLook(n fleet.Node) Look {
-	l := Look{Node: n.Name, Rung: n.Rung, Enforced: n.Enforced(), WhyNot: "its agent serves no metrics (metrics.address of the chart)"}
-	l.fromReport(n)
-	return l
-}
-
-// A report counts until the next, and rates are of the time between two.
-func TestReports(t *testing.T) {
-	rounds := []*Round{}
-	for _, n := range []fleet.Node{report(start, "10.0"), report(start.Add(time.Minute), "40.0"), report(start.Add(time.Minute), "40.0")} {
-		now := &Round{Nodes: []Look{reportedLook(n)}}
-		if len(rounds) > 0 {
-			Compare(rounds[len(rounds)-1], now)
-		}
-		rounds = append(rounds, now)
-	}
-	for _, r := range rounds[1:] {
-		if c := r.Nodes[0].tier("critical"); c.CPU.Rate == nil || *c.CPU.Rate != 0.5 || c.Wait.P99US != 256 {
-			t.Errorf("%+v", c)
-		}
-	}
-	mixed := &Round{Nodes: []Look{live(t, "b", alone(t), 2*time.Minute)}}
-	Compare(rounds[2], mixed)
-	if mixed.Nodes[0].Overrun.Rate != nil {
-		t.Error("a report is compared with what was asked")
-	}
-}
-
 func TestWhatIsNoMetrics(t *testing.T) {
 	for text, want := range map[string]string{"<html>": "is no metrics", "# TYPE up gauge\nup 1\n": "is not Temper's"} {
-		if err := (&Look{}).fromMetrics([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if err := (&Look{}).FromMetrics([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
 }
 
 func TestTable(t *testing.T) {
-	before := &Round{Nodes: []Look{live(t, "a", alone(t), 0)}}
+	before := &Round{Nodes: []Look{asked(t, "a", alone(t), 0)}}
 	busy := strings.NewReplacer("} 6\n", "} 7\n", "} 5\n", "} 6.5\n", "} 0.25\n", "} 0.75\n").Replace(alone(t))
-	now := &Round{Time: start.Add(70 * time.Second), Nodes: []Look{live(t, "a", busy, 2*time.Second), reportedLook(report(start, "100")),
+	reported := Look{Node: "b", Time: start, Rung: "scx", Enforced: "unknown", WhyNot: "its agent serves no metrics (metrics.address of the chart)",
+		Pods: []Pod{{Name: "shop/cart", Tier: "critical"}}, Tiers: []Tier{{Tier: "critical", Pods: 1, CPU: &Count{Total: 100}, Wait: &Times{P50US: 4, P99US: 256}}, {Tier: "background"}},
+		Overrun: &Times{P99US: 64}, LoanBack: &Times{}}
+	now := &Round{Time: start.Add(70 * time.Second), Nodes: []Look{asked(t, "a", busy, 2*time.Second), reported,
 		{Node: "c", Enforced: "no (SafeModeNode)", Rung: "observe", WhyNot: "no agent's pod runs there"}}}
 	Compare(before, now)
 	var out bytes.Buffer
@@ -187,5 +150,9 @@ func TestTable(t *testing.T) {
 	Table{Order: "name", Tiers: true, Colour: true}.Write(&out, &Round{Time: start, Error: "connection refused", Nodes: now.Nodes[:1]})
 	out.WriteString("--- in colour\n")
 	Table{Order: "name", Colour: true}.Write(&out, now)
+	out.WriteString("--- a node's own\n")
+	own := now.Nodes[0]
+	own.Problems = []string{"the cpu controller is off"}
+	Table{Order: "cpu", Tiers: true, Own: true}.Write(&out, &Round{Time: start, Error: "the clock stands still", Nodes: []Look{own}})
 	golden.Check(t, "tables.txt", out.String())
 }

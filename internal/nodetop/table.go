@@ -20,6 +20,7 @@ var Orders = []string{"cpu", "wait", "name"}
 type Table struct {
 	Order  string // one of Orders
 	Tiers  bool   // show each tier: for one node
+	Own    bool   // a node's own look at itself: what has a tier is a cgroup
 	Colour bool
 }
 
@@ -32,16 +33,9 @@ const (
 // Write shows a round: nodes, tiers if they are wanted, pods.
 func (t Table) Write(w io.Writer, r *Round) {
 	if r.Error != "" {
-		t.line(w, red, "the API server cannot be asked, and what follows is older: "+r.Error)
+		t.line(w, red, t.asked()+" cannot be asked, and what follows is older: "+r.Error)
 	}
-	enforced, pods := 0, 0
-	for _, n := range r.Nodes {
-		pods += len(n.Pods)
-		if n.Enforced == "yes" {
-			enforced++
-		}
-	}
-	t.line(w, bold, fmt.Sprintf("%s · %d of %d nodes enforced · %d pods", r.Time.Format(time.TimeOnly), enforced, len(r.Nodes), pods))
+	t.line(w, bold, t.summary(r))
 	fmt.Fprintln(w)
 	t.nodes(w, r)
 	if t.Tiers {
@@ -53,6 +47,41 @@ func (t Table) Write(w io.Writer, r *Round) {
 	fmt.Fprintln(w)
 	t.pods(w, r)
 	t.reasons(w, r)
+	for _, n := range r.Nodes {
+		for _, p := range n.Problems {
+			t.line(w, yellow, "problem: "+p)
+		}
+	}
+}
+
+func (t Table) summary(r *Round) string {
+	enforced, pods := 0, 0
+	for _, n := range r.Nodes {
+		pods += len(n.Pods)
+		if n.Enforced == "yes" {
+			enforced++
+		}
+	}
+	if t.Own {
+		return fmt.Sprintf("%s · %d cgroups", r.Time.Format(time.TimeOnly), pods)
+	}
+	return fmt.Sprintf("%s · %d of %d nodes enforced · %d pods", r.Time.Format(time.TimeOnly), enforced, len(r.Nodes), pods)
+}
+
+// asked is who says what is shown.
+func (t Table) asked() string {
+	if t.Own {
+		return "this node"
+	}
+	return "the API server"
+}
+
+// what has a tier.
+func (t Table) what() string {
+	if t.Own {
+		return "CGROUP"
+	}
+	return "POD"
 }
 
 func (t Table) nodes(w io.Writer, r *Round) {
@@ -87,7 +116,7 @@ func (t Table) nodes(w io.Writer, r *Round) {
 }
 
 func (t Table) tiers(w io.Writer, n Look) {
-	rows := rows{head: "TIER\tPODS\tCPU\tWAITS/S\tWAIT P50\tP99"}
+	rows := rows{head: "TIER\t" + t.what() + "S\tCPU\tWAITS/S\tWAIT P50\tP99"}
 	for _, tier := range n.Tiers {
 		var p50 uint64
 		if tier.Wait != nil {
@@ -119,9 +148,16 @@ func (t Table) pods(w io.Writer, r *Round) {
 		}
 		return cmp.Or(order, cmp.Compare(a.Name, b.Name))
 	})
-	rows := rows{head: "POD\tNODE\tTIER\tCPU\tWAITING"}
+	rows := rows{head: t.what() + "\tTIER\tCPU\tWAITING"}
+	if !t.Own {
+		rows.head += "\tNODE"
+	}
 	for _, p := range pods {
-		rows.add("", p.Name, p.node, p.Tier, p.CPU.cpus(), p.Waiting.share())
+		cells := []string{p.Name, p.Tier, p.CPU.cpus(), p.Waiting.share()}
+		if !t.Own {
+			cells = append(cells, p.node)
+		}
+		rows.add("", cells...)
 	}
 	t.write(w, rows)
 }

@@ -15,8 +15,13 @@ import (
 
 // Registry gathers the figures of the node at root.
 func Registry(root host.Root) *prometheus.Registry {
+	return RegistryOf(func() (*Status, error) { return Now(root) })
+}
+
+// RegistryOf gathers the figures of what each look sees.
+func RegistryOf(look func() (*Status, error)) *prometheus.Registry {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(Collector{Look: func() (*Status, error) { return Now(root) }})
+	registry.MustRegister(Collector{Look: look})
 	return registry
 }
 

@@ -14,6 +14,7 @@ import (
 	"temper.dev/temper/internal/enforce"
 	"temper.dev/temper/internal/exit"
 	"temper.dev/temper/internal/host"
+	"temper.dev/temper/internal/nodetop"
 	"temper.dev/temper/internal/tier"
 )
 
@@ -144,4 +145,29 @@ func writeFile(t *testing.T, text string) string {
 	path := filepath.Join(t.TempDir(), "temper.yaml")
 	write(t, path, text)
 	return path
+}
+
+// What is watched is the kernel's: the tiers' histograms are there, and the cgroup's CPU time.
+func TestTop(t *testing.T) {
+	makeCgroup(t, "/batch")
+	a := startAgent(t, "tiers:\n  background: { cgroups: [/batch] }\n")
+	a.await(enforce.SCX)
+	eventually(t, "the cgroup has its tier", func() bool { _, ok := mapped(t, "/batch"); return ok })
+	code, stdout, stderr := temperCommand(t, "top", "--once", "--json")
+	var seen nodetop.Round
+	if err := json.Unmarshal([]byte(stdout), &seen); code != 0 || err != nil || len(seen.Nodes) != 1 {
+		t.Fatalf("temper top: %d, %v, %s%s", code, err, stdout, stderr)
+	}
+	l := seen.Nodes[0]
+	if l.Enforced != "yes" || l.Rung != string(enforce.SCX) || len(l.Pods) != 1 || l.Pods[0].Name != "/batch" || l.Pods[0].CPU == nil || l.Overrun == nil {
+		t.Errorf("%+v", l)
+	}
+	for _, tier := range l.Tiers {
+		if ran := tier.CPU.Total > 0; ran != (tier.Tier == "standard") && tier.Tier != "system" || tier.Wait == nil {
+			t.Errorf("%+v, CPU %+v", tier, tier.CPU)
+		}
+	}
+	if _, table, _ := temperCommand(t, "top", "--once"); !strings.Contains(table, "OVERRUN") || !strings.Contains(table, "/batch") {
+		t.Errorf("table:\n%s", table)
+	}
 }

@@ -1,4 +1,12 @@
-package nodetop
+// Package fleettop looks at the nodes of a cluster for 'kubectl temper top'.
+//
+// Problem: a TemperNode has its figures once a minute, which is right for an API server and too seldom to watch.
+//
+// Method: where an agent serves metrics, it is asked for them through the API server; rates and percentiles are of the time
+// between two looks. Otherwise the node has the figures of its TemperNode, and says why.
+//
+// Limits: metrics name 500 pods a node. A TemperNode says nothing of a single pod's CPU time.
+package fleettop
 
 import (
 	"context"
@@ -14,6 +22,7 @@ import (
 
 	"temper.dev/temper/api/v1alpha1"
 	"temper.dev/temper/internal/fleet"
+	"temper.dev/temper/internal/nodetop"
 )
 
 const (
@@ -30,15 +39,15 @@ type Source struct {
 }
 
 // Round looks at all nodes at a time.
-func (s *Source) Round(ctx context.Context) *Round {
-	r := &Round{Time: time.Now(), Nodes: []Look{}}
+func (s *Source) Round(ctx context.Context) *nodetop.Round {
+	r := &nodetop.Round{Time: time.Now(), Nodes: []nodetop.Look{}}
 	nodes, err := fleet.Nodes(ctx, s.Cluster, s.Nodes, r.Time)
 	if err != nil {
 		r.Error = err.Error()
 		return r
 	}
 	agents, err := s.agents(ctx)
-	r.Nodes = make([]Look, len(nodes))
+	r.Nodes = make([]nodetop.Look, len(nodes))
 	places := make(chan struct{}, atATime)
 	var all sync.WaitGroup
 	for i, n := range nodes {
@@ -68,20 +77,21 @@ func (s *Source) agents(ctx context.Context) (map[string]corev1.Pod, error) {
 }
 
 // look asks a node's agent; agents is why no agent is known.
-func (s *Source) look(ctx context.Context, n fleet.Node, agent corev1.Pod, agents error) Look {
-	l := Look{Node: n.Name, Rung: n.Rung, Enforced: n.Enforced()}
+func (s *Source) look(ctx context.Context, n fleet.Node, agent corev1.Pod, agents error) nodetop.Look {
+	l := nodetop.Look{Node: n.Name, Rung: n.Rung, Enforced: n.Enforced()}
 	err := agents
 	if err == nil {
-		err = l.ask(ctx, s.Clients, agent)
+		err = ask(ctx, &l, s.Clients, agent)
 	}
 	if err != nil {
 		l.WhyNot = err.Error()
-		l.fromReport(n)
+		fill(&l, n)
 	}
 	return l
 }
 
-func (l *Look) ask(ctx context.Context, clients kubernetes.Interface, agent corev1.Pod) error {
+// ask fills in what a node's agent says.
+func ask(ctx context.Context, l *nodetop.Look, clients kubernetes.Interface, agent corev1.Pod) error {
 	if agent.Name == "" {
 		return fmt.Errorf("no agent's pod runs there")
 	}
@@ -96,7 +106,7 @@ func (l *Look) ask(ctx context.Context, clients kubernetes.Interface, agent core
 		return fmt.Errorf("its agent cannot be asked: %w", err)
 	}
 	l.Time = time.Now()
-	if err := l.fromMetrics(text); err != nil {
+	if err := l.FromMetrics(text); err != nil {
 		return err
 	}
 	l.Live = true
@@ -114,13 +124,13 @@ func portOf(agent corev1.Pod) string {
 	return ""
 }
 
-// fromReport fills in what the node's TemperNode says.
-func (l *Look) fromReport(n fleet.Node) {
-	l.Time, l.Pods, l.Tiers = n.Reported.Time, []Pod{}, []Tier{}
+// fill fills in what the node's TemperNode says.
+func fill(l *nodetop.Look, n fleet.Node) {
+	l.Time, l.Pods, l.Tiers = n.Reported.Time, []nodetop.Pod{}, []nodetop.Tier{}
 	for _, t := range n.Tiers {
 		l.Tiers = append(l.Tiers, tierOf(t))
 		for _, name := range t.Pods {
-			l.Pods = append(l.Pods, Pod{Name: name, Tier: string(t.Tier)})
+			l.Pods = append(l.Pods, nodetop.Pod{Name: name, Tier: string(t.Tier)})
 		}
 	}
 	if g := n.Gap; g != nil {
@@ -129,12 +139,14 @@ func (l *Look) fromReport(n fleet.Node) {
 	}
 }
 
-func tierOf(t v1alpha1.TierStatus) Tier {
-	told := Tier{Tier: string(t.Tier), Pods: len(t.Pods)}
+func tierOf(t v1alpha1.TierStatus) nodetop.Tier {
+	told := nodetop.Tier{Tier: string(t.Tier), Pods: len(t.Pods)}
 	if seconds, err := strconv.ParseFloat(strings.TrimSpace(t.CPUSeconds), 64); err == nil {
-		told.CPU, told.Wait = &Count{Total: seconds}, reported(t.WaitP50Microseconds, t.WaitP99Microseconds)
+		told.CPU, told.Wait = &nodetop.Count{Total: seconds}, reported(t.WaitP50Microseconds, t.WaitP99Microseconds)
 	}
 	return told
 }
 
-func reported(p50, p99 int64) *Times { return &Times{P50US: uint64(p50), P99US: uint64(p99)} }
+func reported(p50, p99 int64) *nodetop.Times {
+	return &nodetop.Times{P50US: uint64(p50), P99US: uint64(p99)}
+}
