@@ -69,6 +69,7 @@ test-unit: ## the tests that need no guest
 	$(GO) test ./...
 	cd tools/chart && $(GO) test -count=1 .
 	cd tools/alerts && $(GO) test -count=1 .
+	cd tools/sbom && $(GO) test .
 
 kubernetes: ## etcd, kube-apiserver and helm from source, in build/kubernetes/: tests run against them; the first time takes 7 minutes
 	scripts/kubernetes.sh build/kubernetes etcd kube-apiserver helm
@@ -85,9 +86,11 @@ kubernetes-node: kubernetes ## what a whole cluster needs beside: scheduler, con
 		containerd containerd-shim-runc-v2 ctr runc ptp loopback host-local
 
 IMAGE := build/images/image
-images: build temper-agent | build/images ## Temper's container image, as an OCI archive: build/images/temper.tar
+LINKED := libbpf-dev,libelf-dev,zlib1g-dev,libzstd-dev,libc6-dev
+images: build temper-agent | build/images ## Temper's container image, as an OCI archive, and its bill of materials: build/images/temper.tar, .cdx.json
 	cd tools/image && CGO_ENABLED=0 $(GO) build -o $(CURDIR)/$(IMAGE) .
 	$(IMAGE) temper.dev/temper:dev build/images/temper.tar bin/temper-agent bin/scx_temper bin/temper
+	cd tools/sbom && $(GO) run . $(CURDIR)/build/images/temper.cdx.json $(addprefix $(CURDIR)/bin/,temper-agent scx_temper=$(LINKED) temper)
 
 # Busybox is the lab's: what pods of the test run, and what holds a pod's namespaces.
 e2e: kubernetes-node images lab-deps ## Temper on a node with a real kubelet and containerd, in a virtual machine
@@ -182,6 +185,7 @@ lint: ## formatting, vet, and whether the generated source is up to date
 	cd tools/image && $(GO) vet .
 	cd tools/chart && $(GO) vet .
 	cd tools/alerts && $(GO) vet .
+	cd tools/sbom && $(GO) vet .
 
 clean: ## remove what was built; the lab's cache stays
 	rm -rf bin build
