@@ -25,18 +25,21 @@
 
 #define LOOK_EVERY_US 10000
 #define LOOKS_OF_ONE_THAT_STAYS 100 /* a second: it hears of its agent's death within POLL_MS */
+#define LOOKS_OF_ONE_THAT_HANGS 12000 /* two minutes: an emulated machine takes half of one to load */
 
-/* Until the lock is ours, or its holder has stayed attached for so many looks. */
+/* Until the lock is ours, or its holder has stayed attached, or not, for so many looks. */
 static enum temper_status await_lock(int folder)
 {
 	bool said = false;
 
-	for (int attached = 0; flock(folder, LOCK_EX | LOCK_NB);) {
+	for (int looks = 0, attached = 0; flock(folder, LOCK_EX | LOCK_NB); looks++) {
 		if (errno != EWOULDBLOCK)
 			return fail(TEMPER_FAILED, "cannot lock the folder of %s: %s", options.pin_dir, strerror(errno));
 		attached = *attached_ops() ? attached + 1 : 0;
 		if (attached == LOOKS_OF_ONE_THAT_STAYS)
 			return refuse_beside_attached();
+		if (looks == LOOKS_OF_ONE_THAT_HANGS)
+			return fail(TEMPER_OTHER_SCHEDULER, "another scx_temper neither attaches nor ends; end it first");
 		if (!attached && !said) {
 			note("another scx_temper is attaching or leaving; waiting for it");
 			said = true;
