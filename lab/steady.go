@@ -2,9 +2,11 @@ package lab
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -64,8 +66,10 @@ const (
 	payloadLength = 0x24c
 	headerEnd     = 0x250
 	sectorSize    = 512
-	sizeTrailer   = 4 // the payload ends with its uncompressed size
+	sizeTrailer   = 4 // the payload ends with its uncompressed size, which of gzip's is the format's own
 )
+
+var gzipMagic = []byte{0x1f, 0x8b}
 
 // unpackVmlinux returns the kernel proper, an ELF file, from the image that boot loaders take.
 func unpackVmlinux(image []byte) ([]byte, error) {
@@ -73,16 +77,39 @@ func unpackVmlinux(image []byte) ([]byte, error) {
 		return nil, errors.New("it is too short for a kernel image")
 	}
 	start := (int(image[setupSectors])+1)*sectorSize + int(binary.LittleEndian.Uint32(image[payloadOffset:]))
-	end := start + int(binary.LittleEndian.Uint32(image[payloadLength:])) - sizeTrailer
-	if start > end || end > len(image) {
+	end := start + int(binary.LittleEndian.Uint32(image[payloadLength:]))
+	if start > end-sizeTrailer || end > len(image) {
 		return nil, errors.New("its header gives a payload that lies outside it")
 	}
+	payload := image[start:end]
+	if bytes.HasPrefix(payload, gzipMagic) {
+		return unzip(payload)
+	}
+	return unzstd(payload[:len(payload)-sizeTrailer])
+}
+
+// unzip unpacks what kernels are by default, as upstream.sh builds them.
+func unzip(payload []byte) ([]byte, error) {
+	r, err := gzip.NewReader(bytes.NewReader(payload))
+	if err != nil {
+		return nil, fmt.Errorf("its payload cannot be unpacked as gzip: %w", err)
+	}
+	defer r.Close()
+	vmlinux, err := io.ReadAll(r)
+	if err != nil {
+		return nil, fmt.Errorf("its payload cannot be unpacked as gzip: %w", err)
+	}
+	return vmlinux, nil
+}
+
+// unzstd unpacks what Debian's kernels are.
+func unzstd(payload []byte) ([]byte, error) {
 	d, err := zstd.NewReader(nil)
 	if err != nil {
 		return nil, err
 	}
 	defer d.Close()
-	vmlinux, err := d.DecodeAll(image[start:end], nil)
+	vmlinux, err := d.DecodeAll(payload, nil)
 	if err != nil {
 		return nil, fmt.Errorf("its payload cannot be unpacked as zstd: %w", err)
 	}

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/binary"
 	"testing"
 
@@ -65,12 +66,15 @@ func TestKeepTurnRefusesWhatItDoesNotKnow(t *testing.T) {
 
 func TestUnpackVmlinux(t *testing.T) {
 	want := code(idleLoop)
-	image := kernelImage(t, want)
-	got, err := unpackVmlinux(image)
-	if err != nil || !bytes.Equal(got, want) {
-		t.Fatalf("got %d bytes, %v", len(got), err)
+	image, zipped := kernelImage(zstded(t, want)), kernelImage(gzipped(t, want))
+	for _, image := range [][]byte{image, zipped} {
+		got, err := unpackVmlinux(image)
+		if err != nil || !bytes.Equal(got, want) {
+			t.Fatalf("got %d bytes, %v", len(got), err)
+		}
 	}
 	for name, bad := range map[string][]byte{
+		"not gzip":        append(bytes.Clone(zipped[:1026]), make([]byte, len(zipped)-1026)...),
 		"too short":       image[:100],
 		"payload cut off": image[:len(image)-sizeTrailer-1],
 		"not zstd":        append(bytes.Clone(image[:1024]), make([]byte, len(image)-1024)...),
@@ -81,14 +85,30 @@ func TestUnpackVmlinux(t *testing.T) {
 	}
 }
 
-// kernelImage packs a kernel as the boot protocol lays it out, with one sector of set-up code.
-func kernelImage(t *testing.T, vmlinux []byte) []byte {
+func zstded(t *testing.T, vmlinux []byte) []byte {
 	t.Helper()
 	w, err := zstd.NewWriter(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	payload := binary.LittleEndian.AppendUint32(w.EncodeAll(vmlinux, nil), uint32(len(vmlinux)))
+	return binary.LittleEndian.AppendUint32(w.EncodeAll(vmlinux, nil), uint32(len(vmlinux)))
+}
+
+func gzipped(t *testing.T, vmlinux []byte) []byte {
+	t.Helper()
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := w.Write(vmlinux); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return packed.Bytes()
+}
+
+// kernelImage lays a packed kernel out as the boot protocol does, with one sector of set-up code.
+func kernelImage(payload []byte) []byte {
 	image := make([]byte, 2*sectorSize)
 	image[setupSectors] = 1
 	binary.LittleEndian.PutUint32(image[payloadLength:], uint32(len(payload)))
