@@ -1,6 +1,7 @@
 package ladder
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -27,8 +28,16 @@ func Preemption() (mode string, err error) {
 	return string(m[1]), nil
 }
 
-// SetPreemption switches a PREEMPT_DYNAMIC kernel, and reads back that it did.
+// SetPreemption switches a PREEMPT_DYNAMIC kernel, and reads back that it did. Before 6.13 none is lazy: what distributions
+// booted with then was voluntary.
 func SetPreemption(mode string) (is string, err error) {
+	modes, err := os.ReadFile(preemptFile)
+	if err != nil {
+		return "", err
+	}
+	if mode == "lazy" && !bytes.Contains(modes, []byte(mode)) {
+		mode = "voluntary"
+	}
 	if err := writeFile(preemptFile, mode); err != nil {
 		return "", err
 	}
