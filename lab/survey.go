@@ -18,7 +18,7 @@ type SurveyOptions struct {
 }
 
 // How long a fast guest may take on a busy host: to attach, and for all functional tests.
-const mostAttach, mostSuite = 5 * time.Minute, 20 * time.Minute
+const mostAttach, mostSuite = 5 * time.Minute, 40 * time.Minute
 
 // NewestKernels are the newest of each series and suite in the archive, oldest first, from DefaultSeries on.
 // Suites build the same version with different tools, which is what decides whether its BTF is sound.
