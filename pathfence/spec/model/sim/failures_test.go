@@ -133,3 +133,32 @@ func TestLowRate(t *testing.T) {
 		})
 	}
 }
+
+// The service itself stands still, as in a collector's pause, once or again and again, in quiet times and in a surge: it
+// serves about as much in time as the shared pool does, and a moment later everything again.
+func TestPause(t *testing.T) {
+	const moment = 500 * ms
+	for _, c := range []struct {
+		load  string
+		pause int64
+		times int64 // twice a second
+	}{{"none", 300 * ms, 1}, {"surge", 30 * ms, 1}, {"surge", 300 * ms, 1}, {"surge", 100 * ms, 16}} {
+		each(t, fmt.Sprintf("%s, %d times %d ms", c.load, c.times, c.pause/ms), func(t *testing.T, s Scale) {
+			v := over(func(seed uint64) []float64 {
+				w := s.World(c.load, 1, seed)
+				at := Onset + second
+				for range c.times {
+					w.Pauses = append(w.Pauses, Step{at, float64(c.pause) / float64(second)})
+					at += second / 2
+				}
+				results, shared := w.Run(s.fence()), w.Run(NewShared(s.Workers, false))
+				whole, after := Measure(results, -1, Onset, Over, w.SLO), Measure(results, -1, at+c.pause+moment, Over, w.SLO)
+				return []float64{float64(whole.Good) / float64(Measure(shared, -1, Onset, Over, w.SLO).Good), share(after)}
+			})
+			t.Logf("%.3f of the shared pool's; afterwards %.4f", v[0], v[1])
+			if v[0] < 0.99 || v[1] < 0.999 {
+				t.Error("it must be 0.99 of the shared pool's, and afterwards all that is asked for")
+			}
+		})
+	}
+}
