@@ -254,8 +254,7 @@ func pause() model.Vector {
 	return s.state()
 }
 
-// Requests of a are in flight while nothing is heard for 30 ms, and then for 400; then the same for as long with somebody
-// to be heard.
+// Requests of a are in flight while nothing is heard, for longer and longer; and in the end while b is heard.
 func silence() model.Vector {
 	s := newScript("silence", "a class whose requests do not come back while nothing at all is heard has not stalled; while others are heard it has", model.Config{Workers: 16, Classes: classes("a", "b")})
 	for range 60 {
