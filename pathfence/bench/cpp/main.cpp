@@ -49,11 +49,11 @@ void add_port(std::map<std::string, int>& to, const std::string& text) {
     to[text.substr(0, equals)] = std::stoi(text.substr(equals + 1));
 }
 
-enum Option { kThreads = 1, kWorkers, kDownstream, kBulkhead, kQueue, kTarget, kExpire, kFence, kOnward };
+enum Option { kThreads = 1, kWorkers, kDownstream, kBulkhead, kMost, kTarget, kExpire, kFence, kOnward };
 
 const option kOptions[] = {
     {"threads", required_argument, nullptr, kThreads}, {"workers", required_argument, nullptr, kWorkers},   {"downstream", required_argument, nullptr, kDownstream},
-    {"bulkhead", no_argument, nullptr, kBulkhead},     {"queue", required_argument, nullptr, kQueue},       {"target-ms", required_argument, nullptr, kTarget},
+    {"bulkhead", no_argument, nullptr, kBulkhead},     {"most", required_argument, nullptr, kMost},         {"target-ms", required_argument, nullptr, kTarget},
     {"expire-ms", required_argument, nullptr, kExpire}, {"fence", required_argument, nullptr, kFence},       {"onward", no_argument, nullptr, kOnward},
     {nullptr, 0, nullptr, 0},
 };
@@ -66,7 +66,7 @@ void run(int count, char** arguments) {
             case kWorkers: service.workers = std::stoul(optarg); break;
             case kDownstream: add_port(service.downstreams, optarg); break;
             case kBulkhead: service.bulkhead = true; break;
-            case kQueue: service.queue = std::stoul(optarg); break;
+            case kMost: service.most = std::stoul(optarg); break;
             case kTarget: service.target_ms = std::stoi(optarg); break;
             case kExpire: service.expire_ms = std::stoi(optarg); break;
             case kFence: service.fence = optarg; break;

@@ -22,7 +22,7 @@ struct ServiceOptions {
     std::size_t workers = 16;
     std::map<std::string, int> downstreams;  // a path's port
     bool bulkhead = false;                   // each path has a port, and an equal part of the workers, of its own
-    std::size_t queue = 0;                   // shedding: so many may wait for each worker; 0: without
+    std::size_t most = 0;                    // shedding: so many requests may wait or be under way; 0: without
     int target_ms = 250;                     // shedding: what has waited for so long is refused
     int expire_ms = 0;                       // Thrift's own expiry of tasks; 0: without
     std::string fence;                       // its configuration as JSON; empty: without

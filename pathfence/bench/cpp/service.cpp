@@ -41,9 +41,11 @@ std::shared_ptr<TNonblockingServer> fenced(const ServiceOptions& options, std::s
                   std::make_shared<pf::thrift::FencedThreadManager>(fence, options.workers));
 }
 
-std::shared_ptr<TNonblockingServer> plain(const ServiceOptions& options, std::shared_ptr<Processor> processor, std::size_t workers) {
+// One of so many servers that share the workers.
+std::shared_ptr<TNonblockingServer> plain(const ServiceOptions& options, std::shared_ptr<Processor> processor, std::size_t servers) {
+    const std::size_t workers = options.workers / servers;
     std::shared_ptr<ThreadManager> manager = ThreadManager::newSimpleThreadManager(workers);
-    if (options.queue > 0) manager = std::make_shared<SheddingThreadManager>(workers, options.queue * workers, std::chrono::milliseconds(options.target_ms));
+    if (options.most > 0) manager = std::make_shared<SheddingThreadManager>(workers, options.most / servers, std::chrono::milliseconds(options.target_ms));
     const auto out = server(std::move(processor), std::make_shared<at::transport::TNonblockingServerSocket>(0), std::move(manager));
     out->setTaskExpireTime(options.expire_ms);
     return out;
@@ -56,9 +58,9 @@ void run_service(const ServiceOptions& options) {
         [&](const std::string& path, std::int64_t work_us) { pass_on(options, path, work_us); });
     std::map<std::string, std::shared_ptr<TNonblockingServer>> servers;
     if (options.bulkhead)
-        for (const auto& [path, port] : options.downstreams) servers[path] = plain(options, processor, options.workers / options.downstreams.size());
+        for (const auto& [path, port] : options.downstreams) servers[path] = plain(options, processor, options.downstreams.size());
     else
-        servers["service"] = options.fence.empty() ? plain(options, processor, options.workers) : fenced(options, processor);
+        servers["service"] = options.fence.empty() ? plain(options, processor, 1) : fenced(options, processor);
     serve(servers);
     std::cin.ignore(std::numeric_limits<std::streamsize>::max());
 }

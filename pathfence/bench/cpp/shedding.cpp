@@ -28,12 +28,12 @@ private:
 
 }  // namespace
 
-SheddingThreadManager::SheddingThreadManager(std::size_t workers, std::size_t bound, std::chrono::nanoseconds target)
-    : workers_(newSimpleThreadManager(workers)), refusals_(newSimpleThreadManager(1)), bound_(bound), target_(target) {}
+SheddingThreadManager::SheddingThreadManager(std::size_t workers, std::size_t most, std::chrono::nanoseconds target)
+    : workers_(newSimpleThreadManager(workers)), refusals_(newSimpleThreadManager(1)), most_(most), target_(target) {}
 
 void SheddingThreadManager::add(std::shared_ptr<Runnable> task, std::int64_t, std::int64_t) {
     const Clock::time_point now = Clock::now();
-    if (workers_->pendingTaskCount() >= bound_)
+    if (workers_->totalTaskCount() >= most_)
         refusals_->add(std::make_shared<Until>(now, std::move(task)));
     else
         workers_->add(std::make_shared<Until>(now + target_, std::move(task)));

@@ -38,7 +38,8 @@ var Languages = map[string]Language{
 			sharedPool,
 			{"shared with expiry", func(s Scale) []string { return []string{"--expire-ms", fmt.Sprint(s.Target.Milliseconds())} }},
 			{"shared with shedding", shedding},
-			{"unbounded", func(s Scale) []string { return []string{"--workers", fmt.Sprint(unbounded)} }},
+			{"unbounded", asynchronous},
+			{"unbounded with shedding", func(s Scale) []string { return append(asynchronous(s), most(s, s.usual())...) }},
 			{"static bulkhead", func(Scale) []string { return []string{"--bulkhead"} }},
 			{"static with shedding", func(s Scale) []string { return append(shedding(s), "--bulkhead") }},
 			wholeFence,
@@ -82,13 +83,19 @@ var (
 	capacity = Arm{record.Capacity, nil}
 )
 
-// unbounded is more workers than clients ever wait for at a time.
-const unbounded = 1024
+// asynchronous has more workers than clients ever wait for at a time.
+func asynchronous(Scale) []string { return []string{"--workers", "1024"} }
 
 // shedding lets as many wait as there are workers.
-func shedding(s Scale) []string {
-	return []string{"--queue", "1", "--target-ms", fmt.Sprint(s.Target.Milliseconds())}
+func shedding(s Scale) []string { return most(s, 2*s.Workers) }
+
+// most lets so many wait or be under way; the others are refused, and so is what has waited past the target.
+func most(s Scale, requests int) []string {
+	return []string{"--most", fmt.Sprint(requests), "--target-ms", fmt.Sprint(s.Target.Milliseconds())}
 }
+
+// usual is how many requests come within the target: with more under way, they take longer than that on average.
+func (s Scale) usual() int { return int((s.Innocent.Rate + s.Slowed.Rate) * s.Target.Seconds()) }
 
 // fence has a class for each path.
 func fence(without model.Parts) func(Scale) []string {

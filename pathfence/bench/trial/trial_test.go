@@ -114,6 +114,8 @@ func TestActions(t *testing.T) {
 		record.Surge:  nil,
 		record.Slow:   {1000 * ms, 2000 * ms},
 		record.Freeze: {1000 * ms, 1400 * ms, 1500 * ms, 1900 * ms},
+		"log flush":   {1000 * ms, 1060 * ms, 1500 * ms, 1560 * ms},
+		"burst":       nil,
 		"big spike":   {1000 * ms, 2000 * ms},
 	} {
 		d, err := DisturbancesNamed([]string{name})
@@ -138,9 +140,18 @@ func TestSurge(t *testing.T) {
 	}
 }
 
+func TestBurst(t *testing.T) {
+	innocent, slowed := burst(Standard, Full)
+	for at, want := range map[time.Duration]float64{0: 250, Full.WarmUp: 2000, Full.WarmUp + time.Second - 1: 2000, Full.WarmUp + time.Second: 250} {
+		if in, slow := innocent.at(at), slowed.at(at); in != 150 || slow != want {
+			t.Errorf("at %v: %v and %v a second", at, in, slow)
+		}
+	}
+}
+
 // No rate is above its peak: arrivals would be missing.
 func TestPeaks(t *testing.T) {
-	if n := len(Disturbances()); n != len(TableDisturbances)+len(sim.Traces)+3 {
+	if n := len(Disturbances()); n != len(TableDisturbances)+len(sim.Traces)+6 {
 		t.Errorf("%d disturbances", n)
 	}
 	for _, d := range Disturbances() {

@@ -179,6 +179,7 @@ struct Core::Class {
     bool alarmed = false;          // stalled, while others were answered, since it last got what it asked for
     std::int64_t stall_turns = 0;  // turns_ when it stalled last
     Time stalled_at = kNever, last_push = kNever, last_turn = 0;
+    Time turn_heard = 0;  // how much the core had heard at last_turn
     Time bar_until = 0, bar_for = 0;
 
     // the limit's controller

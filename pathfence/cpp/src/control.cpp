@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Windows, and the limit that is learned from them. algorithm.md: "Windows", "Limit".
+#include <utility>
+
 #include "class.h"
 #include "fit.h"
 
@@ -21,7 +23,8 @@ void Core::Class::touch(Time now) {
 }
 
 void Core::close_window(Time length) {
-    const bool valid = length <= config_.window + config_.window / 2;
+    const bool valid = !stood_ && !stood_before_;
+    stood_before_ = std::exchange(stood_, false);
     for (auto& owned : classes_) {
         Class& c = *owned;
         c.touch(now_);

@@ -220,10 +220,14 @@ void Core::finished(Class& c, const Request& r) {
     c.hold = c.holds.value();
 }
 
-// Brings the clock forward, and closes a window that is over. A clock that goes back stands still.
+// Brings the clock forward, and closes a window that is over. A clock that goes back stands still. Where nothing is heard
+// for long, not even who ticks, it is the process that stands still.
 void Core::begin(Time now) {
     decisions_.clear();
-    now_ = std::max(now_, now);
+    const Time silence = std::max<Time>(0, now - now_);
+    heard_ += std::min(silence, config_.stall / 2);
+    if (silence > config_.window / 2) stood_ = true;
+    now_ += silence;
     const Time length = now_ - window_start_;
     if (length < config_.window) return;
     close_window(length);

@@ -91,7 +91,7 @@ bool Core::stalled(const Class& c) const {
         usual = 8 * c.level * config_.window / c.turn;
     else if (c.hold > 0)
         usual = 8 * c.hold;
-    return now_ - c.last_turn >= std::max(config_.stall, usual / c.in_flight);
+    return heard_ - c.turn_heard >= std::max(config_.stall, usual / c.in_flight);
 }
 
 // Whether a stalled class has to wait; its limit goes down, too, since what has queued would otherwise go to its
@@ -113,6 +113,7 @@ bool Core::halted(Class& c) {
 void Core::turned(Class& c) {
     if (c.stalled_at == c.last_turn && turns_ - c.stall_turns >= kAloneTurns) c.alarmed = true;
     c.last_turn = now_;
+    c.turn_heard = heard_;
 }
 
 // Whether a class has waited for what is its own. Where its requests in flight are not answered either, it is not

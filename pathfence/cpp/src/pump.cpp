@@ -125,7 +125,10 @@ Core::Request* Core::pop(Class& c) {
 void Core::grant(Request* r, bool lent) {
     Class& c = *r->of;
     c.touch(now_);
-    if (c.in_flight == 0) c.last_turn = now_;
+    if (c.in_flight == 0) {
+        c.last_turn = now_;
+        c.turn_heard = heard_;
+    }
     c.last_push = now_;
     ++c.in_flight;
     ++in_flight_;

@@ -51,6 +51,16 @@ void the_key_that_an_edge_chose_travels_on() {
     }
 }
 
+// Nobody asks again who was refused below, and its own client learns why.
+void a_refusal_from_below_is_passed_on() {
+    FencedServer back(config(4, "a"), {"back", true, false, {}}, [](const std::string&) { CHECK(!"served though refused"); });
+    FencedServer front(config(4, "a"), {"front", true, false, {}}, [&](const std::string&) { pass_on(back.port(), "back"); });
+    CHECK(call(front.port(), "read", {"a", kLong, "back*9"}) == "pf-shed: depth");
+    CHECK(back.fence->states().front().shed == 1);
+    while (front.fence->in_flight() > 0) std::this_thread::yield();
+    CHECK(front.fence->states().front().granted == 1 && front.fence->states().front().failed == 1);
+}
+
 void outside_of_a_request_nothing_is_carried() {
     const auto memory = std::make_shared<at::transport::TMemoryBuffer>();
     FencedProtocol out(std::make_shared<at::protocol::TBinaryProtocol>(memory), "back");
@@ -121,6 +131,7 @@ void a_failed_connect_gives_the_permit_back_as_failed() {
 int main() {
     a_call_carries_on_and_its_edge_is_learned();
     the_key_that_an_edge_chose_travels_on();
+    a_refusal_from_below_is_passed_on();
     outside_of_a_request_nothing_is_carried();
     a_pool_is_as_large_as_its_fence_and_takes_back();
     a_connection_that_an_exception_left_is_dropped();

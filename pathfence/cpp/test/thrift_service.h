@@ -106,7 +106,8 @@ inline std::shared_ptr<TProtocol> connected(int port) {
     return std::make_shared<at::protocol::TBinaryProtocol>(framed);
 }
 
-// What the server refused with, or nothing.
+// What the server refused with, or nothing. All failures are INTERNAL_ERROR here: a refusal's type is no other, so its
+// message is its mark.
 inline std::string read_reply(TProtocol& in, const std::string& method) {
     std::string name;
     at::protocol::TMessageType type;
@@ -114,10 +115,12 @@ inline std::string read_reply(TProtocol& in, const std::string& method) {
     in.readMessageBegin(name, type, sequence);
     CHECK(name == method && sequence == 7);
     at::TApplicationException x;
-    if (type == at::protocol::T_REPLY)
+    if (type == at::protocol::T_REPLY) {
         in.skip(at::protocol::T_STRUCT);
-    else
+    } else {
         x.read(&in);
+        CHECK(x.getType() == at::TApplicationException::INTERNAL_ERROR);
+    }
     in.readMessageEnd();
     in.getTransport()->readEnd();
     return type == at::protocol::T_REPLY ? "" : x.what();
@@ -128,6 +131,14 @@ inline std::string call(int port, const std::string& method, const Context& cont
     const auto binary = connected(port);
     write_call(*binary, context.path.empty() && context.timeout == 0 ? method : join_name(context, method), {});
     return read_reply(*binary, method);
+}
+
+// Calls on from a request that is served, as generated code does: a refusal is thrown.
+inline void pass_on(int port, const std::string& edge) {
+    FencedProtocol out(connected(port), edge);
+    write_call(out, edge, {});
+    const std::string refusal = read_reply(out, edge);
+    if (!refusal.empty()) throw at::TApplicationException(at::TApplicationException::INTERNAL_ERROR, refusal);
 }
 
 template <class Protocol>

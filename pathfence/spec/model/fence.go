@@ -65,6 +65,7 @@ type Counts struct {
 type Fence struct {
 	cfg     Config
 	now     Time
+	heard   Time // the time that has passed, but of each silence only the beginning
 	buckets int64
 	classes []*class // buckets first, then classes in the order in which they came
 	keys    keyTable
@@ -78,6 +79,8 @@ type Fence struct {
 	turns    int64 // requests that have ended, those that were cancelled left out
 
 	windowStart Time
+	stood       bool // in this window nothing was heard for half of one
+	stoodBefore bool // in the one before
 	events      []Event
 }
 
@@ -340,9 +343,13 @@ func (f *Fence) take() []Event {
 	return e
 }
 
-// advance brings the clock forward, and closes a window that is over. A clock that goes back stands still.
+// advance brings the clock forward, and closes a window that is over. A clock that goes back stands still. Where nothing
+// is heard for long, not even who ticks, it is the process that stands still.
 func (f *Fence) advance(now Time) {
-	f.now = max(f.now, now)
+	silence := max(0, now-f.now)
+	f.heard += min(silence, f.cfg.Stall/2)
+	f.stood = f.stood || silence > f.cfg.Window/2
+	f.now += silence
 	if d := f.now - f.windowStart; d >= f.cfg.Window {
 		f.closeWindow(d)
 		f.windowStart = f.now

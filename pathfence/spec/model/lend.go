@@ -66,6 +66,7 @@ type lending struct {
 	stallTurns int64 // the fence's turns then
 	lastPush   Time  // last grant
 	lastTurn   Time  // last completion, or the grant before which nothing was in flight
+	turnHeard  Time  // how much the fence had heard then
 	barUntil   Time  // may not borrow until then
 	barFor     Time
 }
@@ -182,7 +183,7 @@ func (f *Fence) stalled(c *class) bool {
 	case c.hold > 0:
 		usual = 8 * c.hold
 	}
-	return f.now-c.lastTurn >= max(f.cfg.Stall, usual/c.inFlight)
+	return f.heard-c.turnHeard >= max(f.cfg.Stall, usual/c.inFlight)
 }
 
 // halted says whether a stalled class has to wait. When the downstream answers again, what has queued would go to it all
@@ -209,7 +210,7 @@ func (f *Fence) turned(c *class) {
 	if c.stalledAt == c.lastTurn && f.turns-c.stallTurns >= aloneTurns {
 		c.alarmed = true
 	}
-	c.lastTurn = f.now
+	c.lastTurn, c.turnHeard = f.now, f.heard
 }
 
 // unmet: a class has waited for what is its own. Where its requests in flight are not answered either, it is not workers

@@ -155,7 +155,7 @@ func (f *Fence) grant(r *request, lent bool) {
 	c := r.class
 	c.touch(f.now)
 	if c.inFlight == 0 {
-		c.lastTurn = f.now
+		c.lastTurn, c.turnHeard = f.now, f.heard
 	}
 	c.lastPush = f.now
 	c.inFlight++

@@ -75,7 +75,7 @@ func classes(names ...string) (out []model.ClassConfig) {
 func vectors() []model.Vector {
 	return []model.Vector{
 		reserve(), expired(), late(), full(), newest(), keys(), learned(), learnedEdge(), depth(), inherit(), cancel(),
-		clockStep(), pause(), reload(), offOn(), panicking(), heldAll(), crowded(), lowRate(), stalled(), stoodAlone(), duplicates(),
+		clockStep(), pause(), silence(), backlog(), reload(), offOn(), panicking(), heldAll(), crowded(), lowRate(), stalled(), stoodAlone(), duplicates(),
 		played("slow", "4 workers; below one path the downstream gets ten times slower, and recovers", slowWorld(1), model.Parts{}),
 		played("freeze", "the downstream of one path stands still for 400 of every 500 ms", freezeWorld(), model.Parts{}),
 		played("surge", "one path surges while the other is nearly idle", surgeWorld(), model.Parts{}),
@@ -254,6 +254,73 @@ func pause() model.Vector {
 	return s.state()
 }
 
+// Requests of a are in flight while nothing is heard, for longer and longer; and in the end while b is heard.
+func silence() model.Vector {
+	s := newScript("silence", "a class whose requests do not come back while nothing at all is heard has not stalled; while others are heard it has", model.Config{Workers: 16, Classes: classes("a", "b")})
+	for range 60 {
+		id := s.arrive("a")
+		s.after(4*ms).done(id, "")
+		s.ticked(s.now + ms)
+	}
+	for _, quiet := range []model.Time{10 * ms, 30 * ms, 400 * ms} {
+		var a []int64
+		for range 3 {
+			a = append(a, s.arrive("a"))
+		}
+		s.after(quiet).arrive("a")
+		for _, id := range append(a, s.id) {
+			s.after(ms).done(id, "")
+		}
+	}
+	for range 3 {
+		s.arrive("a")
+	}
+	for range 3 {
+		s.after(10*ms).done(s.arrive("b"), "")
+	}
+	s.arrive("a")
+	return s.state()
+}
+
+// Before a pause a may have nearly all workers. What comes at once after it is no sign that b usually wants so much; after
+// a shorter one, of half a window, it is.
+func backlog() model.Vector {
+	s := newScript("backlog", "what has waited while the service stood still comes at once, and is forgotten with the window in which it came", model.Config{Workers: 8, Classes: classes("a", "b")})
+	quickly := func(until model.Time) {
+		for s.now < until {
+			for _, key := range []string{"a", "b"} {
+				id := s.arrive(key)
+				s.ticked(s.now+5*ms).done(id, "")
+			}
+		}
+	}
+	lent := func() {
+		first := s.id + 1
+		for range 8 {
+			s.arrive("a")
+		}
+		for id := first; id <= s.id; id++ {
+			s.done(id, "")
+		}
+	}
+	quickly(600 * ms)
+	lent()
+	for _, pause := range []model.Time{60 * ms, 400 * ms, 50 * ms} {
+		quickly(s.now + 30*ms)
+		s.after(pause)
+		first := s.id + 1
+		for range 40 {
+			s.arrive("b")
+		}
+		for id := first; id <= s.id; id++ {
+			s.done(id, "")
+		}
+		quickly(s.now + 300*ms)
+		lent()
+	}
+	return s.state()
+}
+
 func reload() model.Vector {
 	s := newScript("reload", "other workers, classes and weights under load; a configuration that is not valid is refused", model.Config{Workers: 4, Classes: classes("a", "b")})
 	for range 5 {
@@ -330,7 +397,7 @@ func heldAll() model.Vector {
 		s.arrive("a")
 	}
 	s.after(10 * ms).arrive("b")
-	s.ticked(s.now + 120*ms)
+	s.ticked(s.now + 220*ms)
 	return s.state()
 }
 
@@ -412,7 +479,9 @@ func stoodAlone() model.Vector {
 			s.done(id, "")
 		}
 		a := burst("a", 20)
-		s.ticked(s.now + 30*ms)
+		for range 3 {
+			s.play(model.Step{At: s.after(10 * ms).now, Do: "tick"})
+		}
 		for _, outcome := range answered {
 			id := s.arrive("b")
 			s.done(id, outcome)

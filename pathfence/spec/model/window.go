@@ -65,10 +65,11 @@ func (c *class) learnHold(d Time) {
 	c.hold = median(c.holds)
 }
 
-// closeWindow ends a window. One that lasted too long says that the process, or whoever ticks, stood still: what was
-// measured in it is nobody's fault, and is dropped.
+// closeWindow ends a window. Where the process, or whoever ticks, stood still, what was measured is nobody's fault, and is
+// dropped; and so is what comes in the next window, when all arrives at once that was sent meanwhile.
 func (f *Fence) closeWindow(length Time) {
-	valid := length <= f.cfg.Window+f.cfg.Window/2
+	valid := !f.stood && !f.stoodBefore
+	f.stood, f.stoodBefore = false, f.stood
 	for _, c := range f.classes {
 		c.touch(f.now)
 		w := c.window

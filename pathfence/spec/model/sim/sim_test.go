@@ -44,18 +44,21 @@ func (s Scale) setting(build func(seed uint64) World) *setting {
 	out := &setting{scale: s}
 	for seed := uint64(1); seed <= seeds; seed++ {
 		w := build(seed)
-		calm := w
-		calm.Downs = append([]Downstream(nil), w.Downs...)
-		calm.Downs[0].Speed, calm.Pauses = nil, nil
-		var alone []Result
-		for p := 1; p < s.Paths; p++ {
-			alone = append(alone, calm.Only(p).Run(NewShared(s.Workers, false))...)
-		}
 		out.worlds = append(out.worlds, w)
-		out.alone = append(out.alone, alone)
+		out.alone = append(out.alone, s.alone(w))
 		out.servable = append(out.servable, Servable(w))
 	}
 	return out
+}
+
+// alone is what the paths but the first get, each with the shared pool to itself and nothing disturbed.
+func (s Scale) alone(w World) (results []Result) {
+	w.Downs = append([]Downstream(nil), w.Downs...)
+	w.Downs[0].Speed, w.Pauses = nil, nil
+	for p := 1; p < s.Paths; p++ {
+		results = append(results, w.Only(p).Run(NewShared(s.Workers, false))...)
+	}
+	return results
 }
 
 func (s *setting) run(arm func() Arm) figures {

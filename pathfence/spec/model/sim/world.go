@@ -40,6 +40,7 @@ type Downstream struct {
 	Servers int
 	Service int64   // mean, nanoseconds
 	Shape   int     // of the Erlang distribution of the service time; 0: constant
+	Heavy   float64 // one request in twenty takes so many times as long; 0: none does
 	Speed   []Step  // 1 unless said otherwise; 0 is frozen
 	queue   []*call // waiting
 	busy    int
@@ -68,21 +69,32 @@ func (d *Downstream) finish(now int64, work float64) int64 {
 }
 
 func (d *Downstream) work(r *rand.Rand) float64 {
+	mean := float64(d.Service)
+	if d.Heavy > 0 && r.IntN(20) == 0 {
+		mean *= d.Heavy
+	}
 	if d.Shape == 0 {
-		return float64(d.Service)
+		return mean
 	}
 	x := 0.0
 	for range d.Shape {
 		x += r.ExpFloat64()
 	}
-	return x * float64(d.Service) / float64(d.Shape)
+	return x * mean / float64(d.Shape)
 }
 
 // Path is what one class of clients asks for.
 type Path struct {
-	Rate []Step // arrivals a second; Poisson
-	Down int    // index of its downstream
+	Rate     []Step // arrivals a second; Poisson
+	Down     int    // index of its downstream
+	Stubborn bool   // its clients try again where they are refused, although the answer says not to
 }
+
+// A stubborn client asks again so long after a refusal, until so long after it asked first.
+const (
+	again    = 10 * ms
+	patience = second
+)
 
 // World is one run.
 type World struct {
@@ -95,7 +107,7 @@ type World struct {
 	Pauses  []Step // at such a time the service itself stands still for Value seconds
 }
 
-// Result is the fate of one request.
+// Result is the fate of one request; one that a client tries again is another.
 type Result struct {
 	Path    int
 	Arrived int64
@@ -106,6 +118,7 @@ type call struct {
 	id      int64
 	path    int
 	arrived int64
+	first   int64 // when its client asked for the first time
 	work    float64
 }
 
@@ -130,6 +143,7 @@ type run struct {
 	arm     Arm
 	q       events
 	order   int64
+	id      int64 // of the last call
 	calls   map[int64]*call
 	results []Result
 	place   map[int64]int // index in results
@@ -139,7 +153,6 @@ type run struct {
 func (w World) Run(arm Arm) []Result {
 	r := &run{World: w, arm: arm, calls: map[int64]*call{}, place: map[int64]int{}}
 	r.Downs = append([]Downstream(nil), w.Downs...)
-	id := int64(0)
 	for p := range w.Paths {
 		src := rand.New(rand.NewPCG(w.Seed, uint64(p)+1))
 		for t := int64(0); ; {
@@ -155,9 +168,8 @@ func (w World) Run(arm Arm) []Result {
 			if rate <= 0 {
 				continue
 			}
-			id++
-			c := &call{id: id, path: p, arrived: t, work: r.Downs[w.Paths[p].Down].work(src)}
-			r.at(t, func(now int64) { r.arrive(now, c) })
+			c := call{path: p, first: t, work: r.Downs[w.Paths[p].Down].work(src)}
+			r.ask(t, c)
 		}
 	}
 	for t := int64(0); t < w.End; t += 25 * ms {
@@ -186,6 +198,13 @@ func (r *run) at(t int64, do func(int64)) {
 	heap.Push(&r.q, event{t, r.order, do})
 }
 
+// ask lets a client ask at a time.
+func (r *run) ask(t int64, c call) {
+	r.id++
+	c.id, c.arrived = r.id, t
+	r.at(t, func(now int64) { r.arrive(now, &c) })
+}
+
 func (r *run) arrive(now int64, c *call) {
 	r.calls[c.id] = c
 	r.place[c.id] = len(r.results)
@@ -200,6 +219,7 @@ func (r *run) apply(now int64, ds []Decision) {
 		if d.Shed {
 			r.results[r.place[c.id]].Latency = -1
 			delete(r.calls, c.id)
+			r.refused(now, *c)
 			continue
 		}
 		down := &r.Downs[r.Paths[c.path].Down]
@@ -208,6 +228,13 @@ func (r *run) apply(now int64, ds []Decision) {
 		} else {
 			down.queue = append(down.queue, c)
 		}
+	}
+}
+
+// refused lets a client that is stubborn ask again.
+func (r *run) refused(now int64, c call) {
+	if r.Paths[c.path].Stubborn && now+again < c.first+patience {
+		r.ask(now+again, c)
 	}
 }
 

@@ -144,7 +144,9 @@ private:
 
     Config config_;
     Time now_;
+    Time heard_ = 0;  // the time that has passed, but of each silence only the beginning
     Time window_start_;
+    bool stood_ = false, stood_before_ = false;  // in this window, the one before, nothing was heard for half of one
     std::int64_t order_ = 0;
     std::int64_t in_flight_ = 0;
     std::int64_t turns_ = 0;  // requests that have ended, those that were cancelled left out

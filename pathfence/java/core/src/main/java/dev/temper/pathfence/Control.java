@@ -16,6 +16,8 @@ final class Control {
 
     private final Ledger ledger;
     private final Lending lending;
+    private boolean stood; // in this window nothing was heard for half of one
+    private boolean stoodBefore; // in the one before
 
     Control(Ledger ledger, Lending lending) {
         this.ledger = ledger;
@@ -29,10 +31,19 @@ final class Control {
         }
     }
 
-    /** Ends a window. One that lasted too long says that the process, or whoever ticks, stood still. */
+    /** Notes that nothing was heard for half of a window. */
+    void stoodStill() {
+        stood = true;
+    }
+
+    /**
+     * Ends a window. Where the process, or whoever ticks, stood still, what was measured is nobody's fault, and is dropped;
+     * and so is what comes in the next window, when all arrives at once that was sent meanwhile.
+     */
     void closeWindow(long length) {
-        long window = ledger.config.window();
-        boolean valid = length <= window + window / 2;
+        boolean valid = !stood && !stoodBefore;
+        stoodBefore = stood;
+        stood = false;
         for (PathClass c : ledger.classes) {
             c.touch(ledger.now);
             Window w = c.window;

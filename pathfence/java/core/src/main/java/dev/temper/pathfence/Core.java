@@ -233,9 +233,15 @@ public final class Core {
         return ledger.take();
     }
 
-    /** Brings the clock forward, and closes a window that is over. A clock that goes back stands still. */
+    /**
+     * Brings the clock forward, and closes a window that is over. A clock that goes back stands still. Where nothing is
+     * heard for long, not even who ticks, it is the process that stands still.
+     */
     private void advance(long now) {
-        ledger.now = Math.max(ledger.now, now);
+        long silence = Math.max(0, now - ledger.now);
+        ledger.heard += Math.min(silence, ledger.config.stall() / 2);
+        if (silence > ledger.config.window() / 2) control.stoodStill();
+        ledger.now += silence;
         long length = ledger.now - windowStart;
         if (length < ledger.config.window()) return;
         control.closeWindow(length);

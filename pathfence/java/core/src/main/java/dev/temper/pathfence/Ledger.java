@@ -12,6 +12,8 @@ final class Ledger {
 
     Config config;
     long now;
+    /** The time that has passed, but of each silence only the beginning. */
+    long heard;
     /** Buckets first, then the others as they came. */
     final List<PathClass> classes = new ArrayList<>();
     /** The number of buckets: that of the start. */

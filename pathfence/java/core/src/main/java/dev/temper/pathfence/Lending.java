@@ -92,7 +92,7 @@ final class Lending {
         long usual = c.target;
         if (c.turn > 0) usual = 8 * c.level * ledger.config.window() / c.turn;
         else if (c.hold > 0) usual = 8 * c.hold;
-        return ledger.now - c.lastTurn >= Math.max(ledger.config.stall(), usual / c.inFlight);
+        return ledger.heard - c.turnHeard >= Math.max(ledger.config.stall(), usual / c.inFlight);
     }
 
     /**
@@ -118,6 +118,7 @@ final class Lending {
     void turned(PathClass c) {
         if (c.stalledAt == c.lastTurn && ledger.turns - c.stallTurns >= ALONE_TURNS) c.alarmed = true;
         c.lastTurn = ledger.now;
+        c.turnHeard = ledger.heard;
     }
 
     /** Bars the class that went furthest beyond its reserve while another's reserve is unmet. */

@@ -42,6 +42,9 @@ final class PathClass {
 
     long lastPush = NEVER;
     long lastTurn;
+    /** How much the ledger had heard at lastTurn. */
+    long turnHeard;
+
     long barUntil;
     long barFor;
 

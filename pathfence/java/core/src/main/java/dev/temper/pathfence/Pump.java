@@ -145,7 +145,10 @@ final class Pump {
     private void grant(Request r, boolean lent) {
         PathClass c = r.of;
         c.touch(ledger.now);
-        if (c.inFlight == 0) c.lastTurn = ledger.now;
+        if (c.inFlight == 0) {
+            c.lastTurn = ledger.now;
+            c.turnHeard = ledger.heard;
+        }
         c.lastPush = ledger.now;
         c.inFlight++;
         ledger.inFlight++;

@@ -56,6 +56,20 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(120)
 class GrpcTest {
     private static final int WORKERS = 4;
+    private static final int ROUNDS = 2; // how often a chain comes back to this service
+
+    /** A client that tries again where it is refused, unless the answer says not to. */
+    private static final Map<String, ?> RETRIES = Map.of(
+            "methodConfig",
+            List.of(Map.of(
+                    "name", List.of(Map.of("service", "posts")),
+                    "retryPolicy",
+                            Map.of(
+                                    "maxAttempts", 5.0,
+                                    "initialBackoff", "0.001s",
+                                    "maxBackoff", "0.001s",
+                                    "backoffMultiplier", 1.0,
+                                    "retryableStatusCodes", List.of("RESOURCE_EXHAUSTED", "ABORTED")))));
 
     private final Fence fence = Fence.of(Config.builder(WORKERS)
             .target(60_000_000_000L)
@@ -96,26 +110,40 @@ class GrpcTest {
 
     private void start(boolean trusted) throws Exception {
         ServerServiceDefinition.Builder service = ServerServiceDefinition.builder("posts");
-        for (String name : List.of("slow", "fast", "fails", "onward"))
+        for (String name : List.of("slow", "fast", "fails", "onward", "gated", "again", "aborts"))
             service.addMethod(method(name), ServerCalls.asyncUnaryCall((in, out) -> serve(name, out)));
         NettyServerBuilder b =
                 NettyServerBuilder.forAddress(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
         b.addService(service.build());
         new FencedServer(fence, workers, "posts", trusted, Map.of()).install(b);
         server = b.build().start();
-        channel = NettyChannelBuilder.forAddress("127.0.0.1", server.getPort()).usePlaintext().build();
+        channel = NettyChannelBuilder.forAddress("127.0.0.1", server.getPort())
+                .usePlaintext()
+                .defaultServiceConfig(RETRIES)
+                .build();
     }
 
     private void serve(String name, StreamObserver<String> out) {
         String answer = name;
         if (name.equals("fails")) throw new IllegalStateException("a handler that fails");
-        if (name.equals("slow")) await();
+        if (name.equals("aborts")) {
+            out.onError(Status.ABORTED.asRuntimeException());
+            return;
+        }
+        if (name.equals("slow") || name.equals("gated")) await();
+        if (name.equals("gated") || name.equals("again") && depth() < ROUNDS)
+            call(ClientInterceptors.intercept(channel, new FencedClient("posts")), "again", CallOptions.DEFAULT);
         if (name.equals("onward")) {
             PathContext onward = Serving.calls("store");
             answer = onward.path() + " " + onward.visits() + " " + (onward.timeout() > 0);
         }
         out.onNext(answer);
         out.onCompleted();
+    }
+
+    /** How often this chain of calls has been here before: what is sent on counts this visit. */
+    private static long depth() {
+        return Serving.here().orElseThrow().onward().depth("posts") - 1;
     }
 
     private void await() {
@@ -154,6 +182,10 @@ class GrpcTest {
         while (fence.inFlight() + fence.waiting() != count) Thread.onSpinWait();
     }
 
+    private long granted() {
+        return fence.states().stream().mapToLong(ClassState::granted).sum();
+    }
+
     private long failed() {
         return fence.states().stream().mapToLong(ClassState::failed).sum();
     }
@@ -181,6 +213,36 @@ class GrpcTest {
         assertEquals(Status.Code.RESOURCE_EXHAUSTED, e.getStatus().getCode());
         assertEquals("depth", e.getTrailers().get(FencedServer.key("x-pf-shed")));
         assertEquals("-1", e.getTrailers().get(FencedServer.key("grpc-retry-pushback-ms")));
+    }
+
+    /** gRPC's own policy of retries, which tries five times where an answer does not say that it helps nobody. */
+    @Test
+    void aClientsRetryPolicyHeedsARefusal() throws Exception {
+        start(true);
+        assertThrows(StatusRuntimeException.class, () -> call(channel, "aborts", CallOptions.DEFAULT));
+        assertEquals(5, granted(), "the policy is in force");
+        assertThrows(
+                StatusRuntimeException.class, () -> call(with("x-pf-visits", "posts*9"), "fast", CallOptions.DEFAULT));
+        assertEquals(1, fence.state("fast").orElseThrow().shed());
+    }
+
+    /**
+     * Every chain holds a worker while it waits for another: none kept for those that come back, all would wait for each
+     * other until their deadlines.
+     */
+    @Test
+    void chainsThroughAFullPoolEnd() throws Exception {
+        start(true);
+        Channel read = with("x-pf-path", "read");
+        assertEquals("again", call(read, "again", CallOptions.DEFAULT)); // now workers are kept for such chains
+        List<Future<String>> chains = new ArrayList<>();
+        for (int i = 0; i < 12; i++)
+            chains.add(ClientCalls.futureUnaryCall(read.newCall(method("gated"), CallOptions.DEFAULT), ""));
+        awaitAll(12);
+        open.countDown();
+        for (Future<String> c : chains) assertEquals("gated", c.get());
+        awaitAll(0);
+        assertEquals(13 * (ROUNDS + 1), fence.state("fast").orElseThrow().granted());
     }
 
     @Test

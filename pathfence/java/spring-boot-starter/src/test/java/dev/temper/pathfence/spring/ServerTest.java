@@ -206,6 +206,26 @@ class ServerTest {
         assertEquals("fast", get("/fast").get().body());
     }
 
+    /**
+     * Every chain holds a worker while it waits for another: none kept for those that come back, all would wait for each
+     * other until their deadlines.
+     */
+    @ParameterizedTest
+    @ValueSource(strings = {"tomcat", "jetty"})
+    void chainsThroughAFullPoolEnd(String server) throws Exception {
+        start(server, "pathfence.trusted=true", "pathfence.service=shop", "pathfence.classes[0].name=chains",
+                "pathfence.classes[0].keys[0]=GET:/gated", "pathfence.classes[0].keys[1]=GET:/again");
+        assertEquals("again", get("/again").get().body()); // now workers are kept for such chains
+        shop.slow.shut();
+        List<CompletableFuture<HttpResponse<String>>> chains = new ArrayList<>();
+        for (int i = 0; i < 12; i++) chains.add(get("/gated"));
+        while (fence.inFlight() + fence.waiting() != 12) Thread.onSpinWait();
+        shop.slow.open();
+        for (var c : chains) assertEquals("again", c.get().body());
+        awaitInFlight(0);
+        assertEquals(13 * (Shop.ROUNDS + 1), state("chains").granted());
+    }
+
     /** The client side: key, time and visits go on, an edge is learned, and a downstream's refusal becomes one's own. */
     @ParameterizedTest
     @ValueSource(strings = {"tomcat", "jetty"})

@@ -40,6 +40,9 @@ class Shop {
         }
     }
 
+    /** How often a chain of calls comes back to this service. */
+    static final int ROUNDS = 2;
+
     final Gate slow = new Gate();
     final CompletableFuture<DeferredResult<String>> pending = new CompletableFuture<>();
     private final AtomicInteger threads = new AtomicInteger();
@@ -128,6 +131,19 @@ class Shop {
     @GetMapping("/calls")
     String calls(HttpServletRequest r) {
         return get(r, "/echo");
+    }
+
+    @GetMapping("/gated")
+    String gated(HttpServletRequest r) throws InterruptedException {
+        slow.pass();
+        return get(r, "/again");
+    }
+
+    @GetMapping("/again")
+    String again(HttpServletRequest r) {
+        // What is sent on counts this visit.
+        long depth = Serving.here().orElseThrow().onward().depth("shop") - 1;
+        return depth < ROUNDS ? get(r, "/again") : "again";
     }
 
     @GetMapping("/refusing")

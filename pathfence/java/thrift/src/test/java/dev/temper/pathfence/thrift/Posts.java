@@ -3,6 +3,7 @@ package dev.temper.pathfence.thrift;
 
 import dev.temper.pathfence.Serving;
 import java.util.Map;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import org.apache.thrift.TApplicationException;
 import org.apache.thrift.TException;
@@ -20,6 +21,12 @@ import org.apache.thrift.protocol.TType;
 final class Posts implements TProcessor {
     /** Stops the slow method until it is open. */
     final CountDownLatch open = new CountDownLatch(1);
+
+    /** How often a chain of calls comes back to this service. */
+    static final int ROUNDS = 2;
+
+    /** Calls this service's method "again". */
+    volatile Callable<String> again;
 
     @Override
     public void process(TProtocol in, TProtocol out) throws TException {
@@ -53,15 +60,19 @@ final class Posts implements TProcessor {
     }
 
     private String result(String method) throws TException {
-        if (method.equals("slow")) {
-            try {
-                open.await();
-            } catch (InterruptedException e) {
-                throw new TException(e);
-            }
+        try {
+            if (method.equals("slow") || method.equals("gated")) open.await();
+            if (method.equals("gated") || method.equals("again") && depth() < ROUNDS) again.call();
+        } catch (Exception e) {
+            throw new TException(e);
         }
         if (method.equals("onward")) return Serving.calls("store").withPath("").onward("", 0).visits();
         return method;
+    }
+
+    /** How often this chain of calls has been here before: what is sent on counts this visit. */
+    private static long depth() {
+        return Serving.here().orElseThrow().onward().depth("posts") - 1;
     }
 
     /** A client's call. */

@@ -161,6 +161,32 @@ class ThriftTest {
         assertEquals(1, fence.states().stream().mapToLong(s -> s.failed()).sum());
     }
 
+    /**
+     * Every chain holds a worker while it waits for another: none kept for those that come back, all would wait for each
+     * other until their deadlines.
+     */
+    @ParameterizedTest
+    @CsvSource({"hsha", "selector"})
+    void chainsThroughAFullPoolEnd(String kind) throws Exception {
+        start(kind, "binary", Listener.of("posts", true), posts);
+        posts.again = () -> {
+            TProtocol p = new FencedProtocol(connect(), "posts");
+            try {
+                return Posts.call(p, "again", Map.of());
+            } finally {
+                p.getTransport().close();
+            }
+        };
+        assertEquals("again", call("pf!read!!!again", Map.of()).get()); // now workers are kept for such chains
+        List<FutureTask<String>> chains = new ArrayList<>();
+        for (int i = 0; i < 12; i++) chains.add(call("pf!read!!!gated", Map.of()));
+        awaitAll(12);
+        posts.open.countDown();
+        for (FutureTask<String> c : chains) assertEquals("gated", c.get());
+        awaitAll(0);
+        assertEquals(13 * (Posts.ROUNDS + 1), fence.state("fast").orElseThrow().granted());
+    }
+
     @ParameterizedTest
     @CsvSource({"hsha", "selector"})
     void aClientSendsOnAndItsEdgesAreLearned(String kind) throws Exception {
