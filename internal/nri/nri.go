@@ -8,7 +8,7 @@
 // no container and never fails; it answers in time whatever happens.
 //
 // Limits: where the runtime has no NRI, or the agent does not answer in time, a tier comes with the agent's own look at
-// the cgroup tree.
+// the cgroup tree. The log names each container that did not wait for it.
 package nri
 
 import (
@@ -76,7 +76,7 @@ func (p *Plugin) connect(ctx context.Context) (connected bool, err error) {
 		return false, err
 	}
 	defer conn.Close()
-	h := &handler{settle: p.settle, configured: make(chan string, 1)}
+	h := &handler{settle: p.settle, log: p.log, configured: make(chan string, 1)}
 	s, err := stub.New(h, stub.WithConnection(conn), stub.WithPluginName(name), stub.WithPluginIdx(index), stub.WithLogger(quiet{}))
 	if err != nil {
 		return false, err
@@ -98,6 +98,7 @@ func (p *Plugin) connect(ctx context.Context) (connected bool, err error) {
 // handler has what the runtime asks.
 type handler struct {
 	settle     func(context.Context) bool
+	log        *slog.Logger
 	configured chan string
 }
 
@@ -114,15 +115,18 @@ func (h *handler) Synchronize(ctx context.Context, _ []*api.PodSandbox, _ []*api
 }
 
 // StartContainer is called when a container's process is in its cgroup, and before it runs.
-func (h *handler) StartContainer(ctx context.Context, _ *api.PodSandbox, _ *api.Container) error {
-	h.look(ctx)
+func (h *handler) StartContainer(ctx context.Context, pod *api.PodSandbox, container *api.Container) error {
+	if !h.look(ctx) {
+		h.log.Warn("a container starts before the agent has looked; its tier follows", "pod", pod.GetNamespace()+"/"+pod.GetName(), "container", container.GetName())
+	}
 	return nil
 }
 
-func (h *handler) look(ctx context.Context) {
+// look tells whether the agent has looked in time.
+func (h *handler) look(ctx context.Context) bool {
 	ctx, stop := context.WithTimeout(ctx, answerWithin)
 	defer stop()
-	h.settle(ctx)
+	return h.settle(ctx)
 }
 
 // quiet drops what the library says: it tells of each step of each connection.

@@ -116,7 +116,9 @@ func run(t *testing.T, socket string, settle func(context.Context) bool) words {
 
 func startContainer(t *testing.T, r *runtime.Adaptation) {
 	t.Helper()
-	err := r.StartContainer(t.Context(), &api.StartContainerRequest{Pod: &api.PodSandbox{Id: "p"}, Container: &api.Container{Id: "c"}})
+	err := r.StartContainer(t.Context(), &api.StartContainerRequest{
+		Pod: &api.PodSandbox{Id: "p", Namespace: "shop", Name: "web"}, Container: &api.Container{Id: "c", Name: "main"},
+	})
 	if err != nil {
 		t.Error(err)
 	}
@@ -158,7 +160,7 @@ func TestAContainerWaitsForItsTier(t *testing.T) {
 	}
 }
 
-// An agent that does not answer delays a container for a moment, and fails none.
+// An agent that does not answer delays a container for a moment, and fails none. The log says which.
 func TestAnAgentThatDoesNotAnswer(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "nri.sock")
 	r := start(t, socket)
@@ -173,6 +175,7 @@ func TestAnAgentThatDoesNotAnswer(t *testing.T) {
 	})
 	said.await(t, "says when containers start")
 	l.awaitPlugin(t, r)
+	said.await(t, "pod=shop/web container=main")
 }
 
 // A runtime that is not there is told once; one that comes, or comes back, is found.
