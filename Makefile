@@ -15,7 +15,7 @@ include packaging/install.mk
 include docs/docs.mk
 include pathfence/pathfence.mk
 
-.PHONY: scale images chart e2e kubernetes-node temper-agent guest-tests kubernetes test-kubernetes generate kubectl-temper pathfence-top demo jvm-service records chaos soak kernels peers topologies test-chaos help deps lab-deps build temper sched guest test test-unit test-guest test-timed test-lab lint clean
+.PHONY: scale images chart e2e e2e-quick kubernetes-node temper-agent guest-tests kubernetes test-kubernetes generate kubectl-temper pathfence-top demo jvm-service records chaos soak kernels peers topologies test-chaos help deps lab-deps build temper sched guest test test-unit test-guest test-timed test-lab lint clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -93,10 +93,13 @@ images: build temper-agent | build/images ## Temper's container image, as an OCI
 	cd tools/sbom && $(GO) run . $(CURDIR)/build/images/temper.cdx.json $(addprefix $(CURDIR)/bin/,temper-agent scx_temper=$(LINKED) temper)
 
 # Busybox is the lab's: what pods of the test run, and what holds a pod's namespaces.
-e2e: kubernetes-node images lab-deps ## Temper on a node with a real kubelet and containerd, in a virtual machine
+e2e: ## Temper on a node with a real kubelet and containerd, in a virtual machine
+e2e-quick: E2E := -test.run '^(TestNodeIsReady|TestAgentEnforces|TestRuntimeTellsTheAgent|TestPodsLandInTheirTiers)$$'
+e2e-quick: ## of that, only: the node enforces, containerd tells the agent of containers, pods are in their tiers
+e2e e2e-quick: kubernetes-node images lab-deps
 	$(GO) test -c -tags e2e -o build/e2e.test ./test/e2e
 	build/e2e.test -fetch
-	cd test/e2e && timeout 1500 ../../scripts/e2e.sh ../../build/e2e.test -test.v -image-tool $(CURDIR)/$(IMAGE) \
+	cd test/e2e && timeout 1500 ../../scripts/e2e.sh ../../build/e2e.test -test.v $(E2E) -image-tool $(CURDIR)/$(IMAGE) \
 		-programs $(CURDIR)/build/kubernetes -images $(CURDIR)/build/images -keep $(CURDIR)/build/e2e
 
 # Linked statically: the guest has no C library.

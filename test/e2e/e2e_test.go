@@ -102,9 +102,12 @@ func install() error {
 		"--set", "heartbeatTimeoutSeconds=300,apiServer.host="+api.Address+",apiServer.port="+api.Port)
 }
 
+// release is the namespace that Temper is installed in.
+const release = "temper-system"
+
 // helm runs a command of Helm for the release.
 func helm(ctx context.Context, command string, args ...string) error {
-	args = append([]string{command, "temper", "--namespace", "temper-system", "--kubeconfig", plane.kubeconfig}, args...)
+	args = append([]string{command, "temper", "--namespace", release, "--kubeconfig", plane.kubeconfig}, args...)
 	return build(ctx, "", filepath.Join(*programs, "helm"), args...)
 }
 
@@ -169,20 +172,38 @@ func awaitEnforced(t *testing.T, want metav1.ConditionStatus) {
 	})
 }
 
-func TestNodeIsReady(t *testing.T) {
-	eventually(t, "the kubelet is ready", func() (bool, string) {
+// awaitReady awaits that the kubelet is ready, or says that it is not.
+func awaitReady(t *testing.T, want corev1.ConditionStatus) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("the kubelet's Ready is %s", want), func() (bool, string) {
 		var n corev1.Node
 		if err := get(t, &n, "", nodeName); err != nil {
 			return false, err.Error()
 		}
 		for _, c := range n.Status.Conditions {
 			if c.Type == corev1.NodeReady {
-				return c.Status == corev1.ConditionTrue, c.Message
+				return c.Status == want, c.Message
 			}
 		}
 		return false, "no condition yet"
 	})
 }
+
+// awaitTier awaits that the agent reports a pod in a tier.
+func awaitTier(t *testing.T, pod *corev1.Pod, tier v1alpha1.Tier) {
+	t.Helper()
+	name := client.ObjectKeyFromObject(pod).String()
+	eventually(t, name+" is "+string(tier), func() (bool, string) {
+		for _, s := range status(t).Tiers {
+			if s.Tier == tier {
+				return slices.Contains(s.Pods, name), strings.Join(s.Pods, " ")
+			}
+		}
+		return false, "no such tier yet"
+	})
+}
+
+func TestNodeIsReady(t *testing.T) { awaitReady(t, corev1.ConditionTrue) }
 
 func TestAgentEnforces(t *testing.T) {
 	awaitEnforced(t, metav1.ConditionTrue)

@@ -34,36 +34,72 @@ func podOf(namespace, name, script string) *corev1.Pod {
 
 const forever = "exec /busybox tail -f /dev/null"
 
-// runPod makes a pod, which goes when the test ends, and awaits that it runs.
-func runPod(t *testing.T, pod *corev1.Pod) *corev1.Pod {
+// createPod makes a pod, which goes when the test ends.
+func createPod(t *testing.T, pod *corev1.Pod) {
 	t.Helper()
 	if err := cluster.Create(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}
-	key := client.ObjectKeyFromObject(pod)
 	t.Cleanup(func() {
 		if err := cluster.Delete(context.Background(), pod); client.IgnoreNotFound(err) != nil {
 			t.Error(err)
 		}
 	})
-	eventually(t, key.String()+" runs", func() (bool, string) {
-		if err := cluster.Get(t.Context(), key, pod); err != nil {
-			return false, err.Error()
-		}
-		return pod.Status.Phase == corev1.PodRunning, fmt.Sprintf("%+v", pod.Status.ContainerStatuses)
-	})
+}
+
+// runPod makes a pod, which goes when the test ends, and awaits that it runs.
+func runPod(t *testing.T, pod *corev1.Pod) *corev1.Pod {
+	t.Helper()
+	createPod(t, pod)
+	awaitPhase(t, pod, corev1.PodRunning)
 	return pod
 }
 
-// execute runs a command in a container of a pod, as kubectl exec does, and returns what it printed.
-func execute(t *testing.T, namespace, name string, command ...string) (string, error) {
+func awaitPhase(t *testing.T, pod *corev1.Pod, phase corev1.PodPhase) {
+	t.Helper()
+	key := client.ObjectKeyFromObject(pod)
+	eventually(t, fmt.Sprintf("%s is %s", key, phase), func() (bool, string) {
+		if err := cluster.Get(t.Context(), key, pod); err != nil {
+			return false, err.Error()
+		}
+		return pod.Status.Phase == phase, fmt.Sprintf("%+v", pod.Status.ContainerStatuses)
+	})
+}
+
+func newClients(t *testing.T) *kubernetes.Clientset {
 	t.Helper()
 	clients, err := kubernetes.NewForConfig(plane.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return clients
+}
+
+// logOf is what a pod's container has said since it was started.
+func logOf(t *testing.T, namespace, name string) (string, error) {
+	t.Helper()
+	out, err := newClients(t).CoreV1().Pods(namespace).GetLogs(name, &corev1.PodLogOptions{}).DoRaw(t.Context())
+	return string(out), err
+}
+
+// agentPod is the name of the pod of the node's agent.
+func agentPod(t *testing.T) string {
+	t.Helper()
+	var pods corev1.PodList
+	if err := cluster.List(t.Context(), &pods, client.InNamespace(release), client.MatchingLabels{"app.kubernetes.io/name": "temper-agent"}); err != nil {
+		t.Fatal(err)
+	}
+	if len(pods.Items) != 1 {
+		t.Fatalf("%d agents", len(pods.Items))
+	}
+	return pods.Items[0].Name
+}
+
+// execute runs a command in a container of a pod, as kubectl exec does, and returns what it printed.
+func execute(t *testing.T, namespace, name string, command ...string) (string, error) {
+	t.Helper()
 	options := &corev1.PodExecOptions{Command: command, Stdout: true, Stderr: true}
-	request := clients.CoreV1().RESTClient().Get().Resource("pods").Namespace(namespace).Name(name).SubResource("exec").VersionedParams(options, scheme.ParameterCodec)
+	request := newClients(t).CoreV1().RESTClient().Get().Resource("pods").Namespace(namespace).Name(name).SubResource("exec").VersionedParams(options, scheme.ParameterCodec)
 	session, err := remotecommand.NewWebSocketExecutor(plane.Config, "GET", request.URL().String())
 	if err != nil {
 		t.Fatal(err)
@@ -85,13 +121,18 @@ type toolbox struct {
 func newToolbox(t *testing.T) *toolbox {
 	t.Helper()
 	pod := podOf("kube-system", "toolbox-"+strings.ToLower(t.Name()), forever)
-	all := true
 	pod.Spec.HostPID, pod.Spec.HostNetwork = true, true
 	pod.Spec.PriorityClassName = "system-node-critical" // an answer at full load, too
-	pod.Spec.Containers[0].SecurityContext = &corev1.SecurityContext{Privileged: &all}
-	pod.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "host", MountPath: "/host"}}
-	pod.Spec.Volumes = []corev1.Volume{{Name: "host", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}}}
+	seeNode(pod, "/", "/host")
 	return &toolbox{t, runPod(t, pod)}
+}
+
+// seeNode lets a pod see a folder of the node, with all rights.
+func seeNode(pod *corev1.Pod, folder, at string) {
+	all, main := true, &pod.Spec.Containers[0]
+	main.SecurityContext = &corev1.SecurityContext{Privileged: &all}
+	main.VolumeMounts = []corev1.VolumeMount{{Name: "node", MountPath: at}}
+	pod.Spec.Volumes = []corev1.Volume{{Name: "node", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: folder}}}}
 }
 
 // try runs a script beside the node's file system, with its programs.

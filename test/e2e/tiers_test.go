@@ -5,8 +5,6 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -47,15 +45,7 @@ func TestPodsLandInTheirTiers(t *testing.T) {
 	guaranteed.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: resources("100m", "20Mi"), Limits: resources("100m", "20Mi")}
 	burstable.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: resources("100m", "20Mi")}
 	for pod, tier := range map[*corev1.Pod]v1alpha1.Tier{guaranteed: "critical", burstable: "standard", bestEffort: "background"} {
-		name := client.ObjectKeyFromObject(runPod(t, pod)).String()
-		eventually(t, name+" is "+string(tier), func() (bool, string) {
-			for _, s := range status(t).Tiers {
-				if s.Tier == tier {
-					return slices.Contains(s.Pods, name), strings.Join(s.Pods, " ")
-				}
-			}
-			return false, "no such tier yet"
-		})
+		awaitTier(t, runPod(t, pod), tier)
 	}
 }
 
@@ -83,11 +73,13 @@ func labelNode(t *testing.T, label, value string) {
 	}
 }
 
-// Whatever is killed is back, and the scheduler stays attached meanwhile.
+// Whatever is killed is back, and the scheduler stays attached meanwhile. The next containerd tells the agent of containers,
+// too.
 func TestKilled(t *testing.T) {
 	b := newToolbox(t)
 	for _, program := range []string{"scx_temper", "temper-agent", "kubelet", "containerd"} {
 		awaitEnforced(t, metav1.ConditionTrue)
+		awaitSaid(t, registered, 1)
 		before, pid := b.sh(attachments), b.sh("pidof "+program)
 		_, _ = b.try("kill -9 " + pid) // which may end the answer, too
 		eventually(t, program+" runs again", func() (bool, string) {
@@ -95,6 +87,9 @@ func TestKilled(t *testing.T) {
 			return err == nil && now != pid, fmt.Sprint(now, err)
 		})
 		b.await(attached, "enabled")
+		if program == "containerd" {
+			awaitSaid(t, registered, 2)
+		}
 		if after := b.sh(attachments); after != before {
 			t.Errorf("%s: attached %s times, and %s before", program, after, before)
 		}
@@ -120,7 +115,7 @@ func TestFullOfCriticalWork(t *testing.T) {
 		}
 		t.Logf("exec into %s took %.2f s", pod.Name, time.Since(started).Seconds())
 	}
-	TestNodeIsReady(t)
+	awaitReady(t, corev1.ConditionTrue)
 	ended, idleSince := b.idle()
 	if share := (idleSince - idle) / (ended - began); share > 0.1 { // of one CPU
 		t.Errorf("the node was not full: CPUs idled for %.2f of the time", share)
