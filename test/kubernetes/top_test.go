@@ -94,7 +94,7 @@ func TestTop(t *testing.T) {
 	eventually(t, "and ends", func() bool { return *next().Nodes[0].Pods[0].CPU.Rate == 0 })
 
 	out, errs, status := kubectlTemper(t, server.KubeConfig, "top", "--once", "--sort", "name")
-	if line := regexp.MustCompile(`(?m)^kube-system/batch +` + n.name + ` +background +62.5 s +-$`); status != 0 || !line.MatchString(out) || strings.Contains(out, "\x1b") {
+	if line := regexp.MustCompile(`(?m)^kube-system/batch +background +62.5 s +- +` + n.name + `$`); status != 0 || !line.MatchString(out) || strings.Contains(out, "\x1b") {
 		t.Errorf("status %d: %s%s", status, out, errs)
 	}
 	agent.Status.PodIP, agent.Status.PodIPs = "", nil
