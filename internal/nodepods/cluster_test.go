@@ -32,7 +32,9 @@ func TestCompare(t *testing.T) {
 		told          bool
 	}{
 		{"its conditions", before, pod("2", func(p *corev1.Pod) { p.Status.PodIP = "::1"; p.Annotations = map[string]string{"x": "y"} }), false},
-		{"its phase", before, pod("2", func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }), true},
+		{"that it has failed", before, pod("2", func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }), true},
+		{"that it has succeeded", before, pod("2", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }), true},
+		{"that it runs", pod("1", func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending }), pod("2", func(*corev1.Pod) {}), false},
 		{"its labels", before, pod("2", func(p *corev1.Pod) { p.Labels = map[string]string{"x": "y"} }), true},
 		{"a node's heartbeat", node("1", "a"), node("2", "a"), false},
 		{"a node's label", node("1", "a"), node("2", "b"), true},

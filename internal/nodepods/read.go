@@ -135,7 +135,7 @@ func (k *Known) addPods(list []corev1.Pod, applies *policy.Policy, namespaces ma
 	var claims []claim
 	for i := range list {
 		pod := &list[i]
-		if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		if ended(pod.Status.Phase) {
 			continue
 		}
 		v := applies.Tier(pod, &policy.Namespace{Name: pod.Namespace, Labels: namespaces[pod.Namespace]})

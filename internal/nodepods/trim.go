@@ -26,9 +26,21 @@ func trimPod(object any) (any, error) {
 			Containers: resourcesOf(pod.Spec.Containers), InitContainers: resourcesOf(pod.Spec.InitContainers),
 			Resources: pod.Spec.Resources, Overhead: pod.Spec.Overhead,
 		},
-		Status: corev1.PodStatus{Phase: pod.Status.Phase, QOSClass: pod.Status.QOSClass},
+		Status: corev1.PodStatus{Phase: trimPhase(pod.Status.Phase), QOSClass: pod.Status.QOSClass},
 	}
 	return trimmed, nil
+}
+
+// trimPhase keeps of a phase whether the pod has ended: its tier is the same before it runs and while it does.
+func trimPhase(phase corev1.PodPhase) corev1.PodPhase {
+	if ended(phase) {
+		return phase
+	}
+	return ""
+}
+
+func ended(phase corev1.PodPhase) bool {
+	return phase == corev1.PodSucceeded || phase == corev1.PodFailed
 }
 
 func trimMetadata(object any) (any, error) {
