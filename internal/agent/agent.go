@@ -54,10 +54,10 @@ type Agent struct {
 	rested  *time.Timer // fires at the end of a rest
 	resting bool
 
-	wanted  Wanted          // at the last look
-	args    []string        // that scx_temper was started with, or would have been
-	checked map[string]bool // members whose cpu controller was seen to since the last resync
-	tiers   enforce.TierMap // nil while scx_temper is not attached
+	wanted  Wanted            // at the last look
+	args    []string          // that scx_temper was started with, or would have been
+	checked map[string]uint64 // members whose cpu controller was seen to since the last resync, with their ids
+	tiers   enforce.TierMap   // nil while scx_temper is not attached
 	idle    *enforce.Idle
 	ladder  enforce.Ladder
 	loader  Loader         // nil while scx_temper does not run
@@ -67,7 +67,7 @@ type Agent struct {
 	retry   *time.Timer
 	state   State
 	noMap   string // why the tier map of an attached scheduler cannot be opened
-	written string // the state as last written, to write only changes
+	written State  // as last written, to write only changes
 }
 
 // Kernel is what the agent does to the node other than through files below its root.
@@ -175,7 +175,8 @@ func (a *Agent) events() <-chan enforce.Event {
 
 // resync looks at what a sync takes for granted, too.
 func (a *Agent) resync() {
-	a.checked = map[string]bool{}
+	a.checked = map[string]uint64{}
+	a.idle.Recheck()
 	a.source.Refresh()
 	a.sync()
 }

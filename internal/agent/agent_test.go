@@ -223,6 +223,36 @@ func TestRestAfterAChange(t *testing.T) {
 	})
 }
 
+// What the agent takes for granted of a cgroup holds for that one alone, and until the next resync.
+func TestWhatIsTakenForGranted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := start(t, batch, "/batch")
+		(<-n.loaders).end(exit.LimitsPresent)
+		synctest.Wait()
+		n.expect(enforce.CPUIdle, "1")
+		fixture.Write(t, n.root, "/sys/fs/cgroup/batch/cpu.idle", "0") // somebody else's doing
+		time.Sleep(resyncEvery + time.Second)
+		synctest.Wait()
+		n.expect(enforce.CPUIdle, "1")
+
+		if err := os.Rename(n.root.Cgroup("/batch"), n.root.Cgroup("/before")); err != nil {
+			t.Fatal(err)
+		}
+		fixture.Cgroup(t, n.root, "/batch") // another, without the controller
+		if err := os.Remove(n.root.Cgroup("/batch/cpu.weight")); err != nil {
+			t.Fatal(err)
+		}
+		n.agent.Settle(t.Context())
+		if got := fixture.Read(t, n.root, "/sys/fs/cgroup/cgroup.subtree_control"); got != "+cpu" {
+			t.Errorf("nobody has seen to its controller: %q", got)
+		}
+		fixture.Write(t, n.root, "/sys/fs/cgroup/batch/cpu.weight", "100") // the kernel's answer
+		n.agent.Settle(t.Context())
+		n.expect(enforce.CPUIdle, "1")
+		n.finish()
+	})
+}
+
 func TestReload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := start(t, batch, "/batch", "/x")

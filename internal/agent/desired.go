@@ -19,7 +19,7 @@ type Member struct {
 	Pod     string    `json:"pod,omitempty"`    // namespace/name
 	Reason  string    `json:"reason,omitempty"` // for a pod's tier
 	Present bool      `json:"present"`
-	ID      uint64    `json:"id,omitempty"`
+	ID      uint64    `json:"id,omitempty"` // a source that has just found the cgroup in the tree says it; the agent finds others
 }
 
 // prepare finds out which members exist, in the order of their paths, and sees to it that those have the cpu controller, unless the node is to be left alone.
@@ -27,20 +27,24 @@ func (a *Agent) prepare(wanted []Member) (members []Member, problems []string) {
 	members = slices.SortedFunc(slices.Values(wanted), func(x, y Member) int { return cmp.Compare(x.Cgroup, y.Cgroup) })
 	for i := range members {
 		m := &members[i]
-		id, err := cgroup.ID(a.root, m.Cgroup)
-		if err != nil {
-			continue // not there: the watcher tells when it comes
+		if m.ID == 0 { // its source has not found it in the tree
+			id, err := cgroup.ID(a.root, m.Cgroup)
+			if err != nil {
+				continue // not there: the watcher tells when it comes
+			}
+			m.ID = id
 		}
-		m.Present, m.ID = true, id
-		if a.checked[m.Cgroup] || a.wanted.Off != nil {
+		m.Present = true
+		if a.checked[m.Cgroup] == m.ID || a.wanted.Off != nil {
 			continue
 		}
 		files, err := cgroup.EnableCPU(a.root, m.Cgroup)
 		for _, file := range files {
 			a.log.Info("enabled the cpu controller", "file", file)
 		}
-		a.checked[m.Cgroup] = err == nil
-		if err != nil && host.Exists(a.root.Cgroup(m.Cgroup)) {
+		if err == nil {
+			a.checked[m.Cgroup] = m.ID
+		} else if host.Exists(a.root.Cgroup(m.Cgroup)) {
 			problems = append(problems, err.Error())
 		}
 	}
@@ -59,11 +63,11 @@ func assignments(members []Member) map[uint64]enforce.Assignment {
 }
 
 // background lists the members that the cpu.idle rung is about.
-func background(members []Member) []string {
-	var list []string
+func background(members []Member) []enforce.Cgroup {
+	var list []enforce.Cgroup
 	for _, m := range members {
 		if m.Present && m.Tier == tier.Background {
-			list = append(list, m.Cgroup)
+			list = append(list, enforce.Cgroup{Path: m.Cgroup, ID: m.ID})
 		}
 	}
 	return list

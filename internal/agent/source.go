@@ -3,7 +3,6 @@ package agent
 import (
 	"fmt"
 	"path"
-	"slices"
 
 	"temper.dev/temper/internal/config"
 )
@@ -30,12 +29,18 @@ type Wanted struct {
 	Members          []Member       // each cgroup that should have a tier of its own, whether it exists or not
 	Parents          []string       // cgroups whose children may become members
 	Problems         []string       // what is not as it should be, one line each
+
+	at map[string]int // where in Members a cgroup is
 }
 
 // Add adds a member. Of two tiers of one cgroup the first holds, and the other is a problem.
 func (w *Wanted) Add(m Member) {
-	i := slices.IndexFunc(w.Members, func(old Member) bool { return old.Cgroup == m.Cgroup })
-	if i < 0 {
+	i, there := w.at[m.Cgroup]
+	if !there {
+		if w.at == nil {
+			w.at = map[string]int{}
+		}
+		w.at[m.Cgroup] = len(w.Members)
 		w.Members = append(w.Members, m)
 		return
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"reflect"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -50,6 +52,23 @@ type Exit struct {
 	ExitCode int64     `json:"exit_code"` // of the scheduler
 	Reason   string    `json:"reason"`    // the kernel's own words
 	Message  string    `json:"message"`
+}
+
+// equal tells whether two states say the same.
+func (s State) equal(other State) bool {
+	return slices.Equal(s.Members, other.Members) && s.EqualButMembers(other)
+}
+
+// EqualButMembers is equal without the members, which are many, and come and go.
+func (s State) EqualButMembers(other State) bool {
+	s.Members, other.Members = nil, nil
+	return reflect.DeepEqual(s, other)
+}
+
+// clone has nothing in common with what the agent goes on to change.
+func (s State) clone() State {
+	s.Members, s.Problems, s.Exits = slices.Clone(s.Members), slices.Clone(s.Problems), slices.Clone(s.Exits)
+	return s
 }
 
 // ReadState reads the file of the agent that runs or ran last; fs.ErrNotExist if there was none since boot.

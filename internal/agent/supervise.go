@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"encoding/json"
 	"errors"
 	"os"
 	"slices"
@@ -255,15 +254,14 @@ func (a *Agent) setRung(rung enforce.Rung, reason string) {
 
 // publish writes the state for others, if it has changed.
 func (a *Agent) publish() {
-	data, err := json.Marshal(a.state)
-	if err == nil && string(data) != a.written {
-		a.written = string(data)
-		err = host.WriteJSON(a.root.Run(StateFile), a.state)
-		if a.onState != nil {
-			a.onState(a.state)
-		}
+	if a.state.equal(a.written) {
+		return
 	}
-	if err != nil {
+	a.written = a.state.clone()
+	if err := host.WriteJSON(a.root.Run(StateFile), a.written); err != nil {
 		a.log.Error("cannot write the state", "error", err)
+	}
+	if a.onState != nil {
+		a.onState(a.written)
 	}
 }

@@ -1,6 +1,7 @@
 package cgroup
 
 import (
+	"path"
 	"path/filepath"
 
 	"github.com/fsnotify/fsnotify"
@@ -47,7 +48,13 @@ func (w *Watcher) Follow(cgs []string) (more bool, err error) {
 	for _, dir := range w.always {
 		want[w.root.Path(dir)] = true
 	}
+	seen := map[string]bool{} // most have the same parent
 	for _, cg := range cgs {
+		parent := path.Dir(cg)
+		if seen[parent] {
+			continue
+		}
+		seen[parent] = true
 		for _, above := range Ancestors(cg) {
 			if dir := w.root.Cgroup(above); !want[dir] && host.Exists(dir) {
 				want[dir] = true

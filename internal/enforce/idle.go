@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"sort"
@@ -20,7 +21,14 @@ import (
 // so that an agent that starts after a crash can still give it back.
 type Idle struct {
 	root  host.Root
-	saved map[string]saved // by cgroup
+	saved map[string]saved  // by cgroup
+	seen  map[string]uint64 // ids of cgroups that were seen to be idle since the last Recheck
+}
+
+// Cgroup is one that is there.
+type Cgroup struct {
+	Path string
+	ID   uint64
 }
 
 type saved struct {
@@ -32,7 +40,7 @@ const idleFile = "idle.json"
 
 // OpenIdle takes over what an earlier agent has set.
 func OpenIdle(root host.Root) (*Idle, error) {
-	i := &Idle{root: root, saved: map[string]saved{}}
+	i := &Idle{root: root, saved: map[string]saved{}, seen: map[string]uint64{}}
 	data, err := os.ReadFile(root.Run(idleFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return i, nil
@@ -48,16 +56,23 @@ func OpenIdle(root host.Root) (*Idle, error) {
 }
 
 // Set makes exactly cgs idle: those that are not among them any more get their weight back.
+// Those that it has seen to be idle are left out until Recheck: it is called at each change of any cgroup.
 // It goes on after a failure and returns all of them.
-func (i *Idle) Set(cgs []string) error {
+func (i *Idle) Set(cgs []Cgroup) error {
 	var errs []error
-	want := map[string]bool{}
+	want := make(map[string]bool, len(cgs))
 	for _, cg := range cgs {
-		want[cg] = true
-		if err := i.set(cg); err != nil && !isGone(err) {
-			errs = append(errs, fmt.Errorf("cpu.idle of %s: %w", cg, err))
+		want[cg.Path] = true
+		if i.seen[cg.Path] == cg.ID {
+			continue
+		}
+		if err := i.set(cg.Path); err == nil {
+			i.seen[cg.Path] = cg.ID
+		} else if !isGone(err) {
+			errs = append(errs, fmt.Errorf("cpu.idle of %s: %w", cg.Path, err))
 		}
 	}
+	maps.DeleteFunc(i.seen, func(cg string, _ uint64) bool { return !want[cg] })
 	for _, cg := range i.Cgroups() {
 		if want[cg] {
 			continue
@@ -68,6 +83,9 @@ func (i *Idle) Set(cgs []string) error {
 	}
 	return errors.Join(errs...)
 }
+
+// Recheck has the next Set look at all cgroups: somebody else may have changed them.
+func (i *Idle) Recheck() { clear(i.seen) }
 
 // Restore gives every cgroup its weight back.
 func (i *Idle) Restore() error { return i.Set(nil) }
@@ -96,13 +114,13 @@ func (i *Idle) Cgroups() []string {
 
 // Supported tells whether the kernel has cpu.idle (5.15 and later) for any of these cgroups. Those that have gone
 // meanwhile say nothing of it; where all have, it may have.
-func (i *Idle) Supported(cgs []string) bool {
+func (i *Idle) Supported(cgs []Cgroup) bool {
 	there := false
 	for _, cg := range cgs {
-		if host.Exists(i.file(cg, "cpu.idle")) {
+		if host.Exists(i.file(cg.Path, "cpu.idle")) {
 			return true
 		}
-		there = there || host.Exists(i.root.Cgroup(cg))
+		there = there || host.Exists(i.root.Cgroup(cg.Path))
 	}
 	return !there
 }

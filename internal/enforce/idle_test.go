@@ -1,9 +1,11 @@
 package enforce
 
 import (
+	"os"
 	"reflect"
 	"testing"
 
+	"temper.dev/temper/internal/cgroup"
 	"temper.dev/temper/internal/fixture"
 	"temper.dev/temper/internal/host"
 )
@@ -15,6 +17,16 @@ func openIdle(t *testing.T, root host.Root) *Idle {
 		t.Fatal(err)
 	}
 	return idle
+}
+
+// there are cgroups as the agent knows them; one that is not there has been removed since.
+func there(t *testing.T, root host.Root, paths ...string) (list []Cgroup) {
+	t.Helper()
+	for _, path := range paths {
+		id, _ := cgroup.ID(root, path)
+		list = append(list, Cgroup{path, id})
+	}
+	return list
 }
 
 func expect(t *testing.T, root host.Root, cg, idle, weight string) {
@@ -30,7 +42,7 @@ func expect(t *testing.T, root host.Root, cg, idle, weight string) {
 func TestIdleGivesWeightsBackAfterACrash(t *testing.T) {
 	root := fixture.Tree(t, "/a", "/b", "/other")
 	fixture.Write(t, root, "/sys/fs/cgroup/a/cpu.weight", "300\n")
-	if err := openIdle(t, root).Set([]string{"/a", "/b", "/missing"}); err != nil {
+	if err := openIdle(t, root).Set(there(t, root, "/a", "/b", "/missing")); err != nil {
 		t.Fatal(err)
 	}
 	// What the kernel does to cpu.weight meanwhile:
@@ -41,7 +53,7 @@ func TestIdleGivesWeightsBackAfterACrash(t *testing.T) {
 	if want := []string{"/a", "/b"}; !reflect.DeepEqual(second.Cgroups(), want) {
 		t.Errorf("taken over: %q, want %q", second.Cgroups(), want)
 	}
-	if err := second.Set([]string{"/b"}); err != nil { // /a left the tier
+	if err := second.Set(there(t, root, "/b")); err != nil { // /a left the tier
 		t.Fatal(err)
 	}
 	expect(t, root, "/a", "0", "300")
@@ -59,7 +71,7 @@ func TestIdleLeavesWhatOthersMadeIdle(t *testing.T) {
 	root := fixture.Tree(t, "/a")
 	fixture.Write(t, root, "/sys/fs/cgroup/a/cpu.idle", "1\n")
 	idle := openIdle(t, root)
-	if err := idle.Set([]string{"/a"}); err != nil {
+	if err := idle.Set(there(t, root, "/a")); err != nil {
 		t.Fatal(err)
 	}
 	if err := idle.Restore(); err != nil {
@@ -75,4 +87,41 @@ func TestIdleForgetsACgroupThatWasMadeAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, root, "/a", "0", "100")
+}
+
+// What was seen to be idle is looked at again only if it is another cgroup by now, if it had left, or after Recheck.
+func TestIdleLooksAgain(t *testing.T) {
+	root := fixture.Tree(t, "/a", "/b")
+	idle := openIdle(t, root)
+	set := func(cgs ...Cgroup) {
+		t.Helper()
+		if err := idle.Set(cgs); err != nil {
+			t.Fatal(err)
+		}
+	}
+	both := there(t, root, "/a", "/b")
+	set(both...)
+	off := func() { fixture.Write(t, root, "/sys/fs/cgroup/a/cpu.idle", "0") } // somebody else's doing
+	off()
+	set(both...)
+	expect(t, root, "/a", "0", "100")
+	idle.Recheck()
+	set(both...)
+	expect(t, root, "/a", "1", "100")
+
+	if err := os.RemoveAll(root.Cgroup("/a")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(root.Cgroup("/other"), 0o755); err != nil { // so that the inode number is not used again
+		t.Fatal(err)
+	}
+	fixture.Cgroup(t, root, "/a")
+	set(there(t, root, "/a", "/b")...)
+	expect(t, root, "/a", "1", "100")
+
+	both = there(t, root, "/a", "/b")
+	set(both[1])
+	expect(t, root, "/a", "0", "100")
+	set(both...)
+	expect(t, root, "/a", "1", "100")
 }

@@ -19,7 +19,7 @@ type Root string
 func (r Root) Path(path string) string { return filepath.Join(string(r), path) }
 
 // Cgroup is the directory of a cgroup, which is named as in /proc/PID/cgroup: "/", "/a/b".
-func (r Root) Cgroup(path string) string { return r.Path(filepath.Join("/sys/fs/cgroup", path)) }
+func (r Root) Cgroup(path string) string { return filepath.Join(string(r), "/sys/fs/cgroup", path) }
 
 // SchedExt is a file below /sys/kernel/sched_ext.
 func (r Root) SchedExt(name string) string {

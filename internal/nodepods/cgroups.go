@@ -2,10 +2,11 @@ package nodepods
 
 import (
 	"os"
-	"path"
+	"slices"
 	"strings"
 	"syscall"
 
+	"temper.dev/temper/internal/cgroup"
 	"temper.dev/temper/internal/host"
 )
 
@@ -29,11 +30,12 @@ type tree struct {
 func (t *tree) find() {
 	t.tops = nil
 	t.descend("/", maxDepth)
+	slices.Sort(t.tops)
 }
 
 func (t *tree) descend(cg string, depth int) {
-	for _, name := range children(t.root, cg) {
-		child := path.Join(cg, name)
+	for _, c := range cgroup.Children(t.root, cg) {
+		name, child := c.Name, c.Path(cg)
 		switch {
 		case name == "user.slice":
 		case name == "kubepods" || name == "kubepods.slice" || strings.HasSuffix(name, "-kubepods.slice"):
@@ -50,27 +52,33 @@ func (t *tree) descend(cg string, depth int) {
 func (t *tree) classes() (list []string) {
 	for _, top := range t.tops {
 		list = append(list, top)
-		for _, name := range children(t.root, top) {
-			if isClass(name) {
-				list = append(list, path.Join(top, name))
+		for _, c := range cgroup.Children(t.root, top) {
+			if isClass(c.Name) {
+				list = append(list, c.Path(top))
 			}
 		}
 	}
 	return list
 }
 
+// found is a pod's cgroup that is there.
+type found struct {
+	cgroup string
+	id     uint64
+}
+
 // pods are the cgroups of pods that exist, by what the kubelet calls the pod: its UID, or a static pod's hash. A pod has
 // one, but another may be left of a time when the kubelet had another cgroup driver.
-func (t *tree) pods(classes []string) map[string][]string {
-	found := map[string][]string{}
+func (t *tree) pods(classes []string) map[string][]found {
+	pods := map[string][]found{}
 	for _, parent := range classes {
-		for _, name := range children(t.root, parent) {
-			if pod := podOf(name); pod != "" {
-				found[pod] = append(found[pod], path.Join(parent, name))
+		for _, c := range cgroup.Children(t.root, parent) {
+			if pod := podOf(c.Name); pod != "" {
+				pods[pod] = append(pods[pod], found{c.Path(parent), c.ID})
 			}
 		}
 	}
-	return found
+	return pods
 }
 
 // isClass tells whether a cgroup below kubepods is that of a QoS class.
@@ -116,16 +124,4 @@ func ownedByAgent(dir string) bool {
 	}
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(stat.Uid) == os.Geteuid()
-}
-
-// children are the names of the cgroups directly below cg; none if it is not there.
-func children(root host.Root, cg string) []string {
-	entries, _ := os.ReadDir(root.Cgroup(cg))
-	var names []string
-	for _, entry := range entries {
-		if entry.IsDir() {
-			names = append(names, entry.Name())
-		}
-	}
-	return names
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"temper.dev/temper/internal/cgroup"
 	"temper.dev/temper/internal/fixture"
 )
 
@@ -46,7 +47,16 @@ func TestPodsOfAllLayouts(t *testing.T) {
 	} {
 		tree := tree{root: fixture.Tree(t, c.cgroups...)}
 		tree.find()
-		if got := tree.pods(tree.classes()); !reflect.DeepEqual(got, c.want) {
+		got := map[string][]string{}
+		for pod, list := range tree.pods(tree.classes()) {
+			for _, f := range list {
+				got[pod] = append(got[pod], f.cgroup)
+				if id, err := cgroup.ID(tree.root, f.cgroup); f.id != id || err != nil {
+					t.Errorf("%s: %s has id %d, not %d, %v", c.what, f.cgroup, f.id, id, err)
+				}
+			}
+		}
+		if !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.what, got, c.want)
 		}
 	}

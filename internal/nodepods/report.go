@@ -2,7 +2,6 @@ package nodepods
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"time"
 
@@ -63,8 +62,8 @@ func (r *Reporter) Tell(state agent.State) {
 // Run reports until ctx ends; then it reports once more.
 func (r *Reporter) Run(ctx context.Context) {
 	var state agent.State
-	var reported string // of it, but for pods
-	var due bool        // pods have come or gone since
+	var reported agent.State
+	var due bool // pods have come or gone since
 	var backoff time.Duration
 	again := time.NewTimer(reportEvery)
 	for {
@@ -76,7 +75,7 @@ func (r *Reporter) Run(ctx context.Context) {
 			if backoff > 0 {
 				continue // until the next try
 			}
-			if butPods(state) == reported {
+			if state.EqualButMembers(reported) {
 				if !due {
 					again.Reset(podsAtMost)
 				}
@@ -95,7 +94,7 @@ func (r *Reporter) Run(ctx context.Context) {
 		}
 		r.note(err)
 		if err == nil {
-			backoff, due, reported = 0, false, butPods(state)
+			backoff, due, reported = 0, false, state
 			again.Reset(reportEvery)
 			pause(ctx, reportAtMost)
 			continue
@@ -103,16 +102,6 @@ func (r *Reporter) Run(ctx context.Context) {
 		backoff = min(max(2*backoff, firstRetry), longestRetry)
 		again.Reset(backoff)
 	}
-}
-
-// butPods is what of a state is reported at once.
-func butPods(state agent.State) string {
-	state.Members = nil
-	text, err := json.Marshal(state)
-	if err != nil {
-		return err.Error()
-	}
-	return string(text)
 }
 
 // note is loud once, however often a report fails.

@@ -2,6 +2,7 @@
 package nodepods
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -119,7 +120,7 @@ func (s *Source) ask(w *agent.Wanted) {
 
 // add adds the members: the cgroups of known pods among those that are there. One of an unknown pod has its ancestors'
 // tier, which is standard.
-func (s *Source) add(w *agent.Wanted, there map[string][]string) {
+func (s *Source) add(w *agent.Wanted, there map[string][]found) {
 	now := time.Now()
 	for _, id := range slices.Sorted(maps.Keys(there)) {
 		pod, known := s.known.Pods[id]
@@ -131,17 +132,18 @@ func (s *Source) add(w *agent.Wanted, there map[string][]string) {
 		}
 		delete(s.unknown, id)
 		for _, cg := range there[id] {
-			w.Add(agent.Member{Cgroup: cg, Tier: pod.Tier, Limits: pod.Limits, Source: "pod", Pod: pod.Name, Reason: pod.Reason})
+			w.Add(agent.Member{Cgroup: cg.cgroup, ID: cg.id, Tier: pod.Tier, Limits: pod.Limits, Source: "pod", Pod: pod.Name, Reason: pod.Reason})
 		}
 	}
 	maps.DeleteFunc(s.unknown, func(id string, _ time.Time) bool { return there[id] == nil })
-	var long []string
+	var long []found
 	for id, since := range s.unknown {
 		if now.Sub(since) > unknownAfter {
 			long = append(long, there[id]...)
 		}
 	}
 	if len(long) > 0 {
-		w.Problems = append(w.Problems, fmt.Sprintf("%d cgroups look like pods', and the API server knows no such pods: %s", len(long), slices.Min(long)))
+		w.Problems = append(w.Problems, fmt.Sprintf("%d cgroups look like pods', and the API server knows no such pods: %s", len(long),
+			slices.MinFunc(long, func(a, b found) int { return cmp.Compare(a.cgroup, b.cgroup) }).cgroup))
 	}
 }
