@@ -108,7 +108,7 @@ func run(cmd *cobra.Command, o options) error {
 		return err
 	}
 	if o.metrics != "" {
-		if err := nodemetrics.Serve(ctx, o.metrics, root); err != nil {
+		if err := nodemetrics.Serve(ctx, o.metrics, root, a.State); err != nil {
 			return err
 		}
 	}
@@ -116,7 +116,7 @@ func run(cmd *cobra.Command, o options) error {
 	if err != nil {
 		return err
 	}
-	reporter, err := nodepods.NewReporter(source, cluster, kernel, func() (*status.Status, error) { return status.Now(root) }, words)
+	reporter, err := nodepods.NewReporter(source, cluster, kernel, func() (*status.Status, error) { return status.Beside(root, a.State) }, words)
 	if err != nil {
 		return err
 	}

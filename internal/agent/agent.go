@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -66,8 +67,8 @@ type Agent struct {
 	renew   bool           // scx_temper was asked to end because its arguments changed
 	retry   *time.Timer
 	state   State
-	noMap   string // why the tier map of an attached scheduler cannot be opened
-	written State  // as last written, to write only changes
+	noMap   string                // why the tier map of an attached scheduler cannot be opened
+	written atomic.Pointer[State] // the state as last written, to write only changes; nobody changes what it points to
 }
 
 // Kernel is what the agent does to the node other than through files below its root.
@@ -98,6 +99,14 @@ func New(root host.Root, source Source, kernel Kernel, watcher Watcher, log *slo
 
 // OnState has each change of the state told, by the agent's own goroutine and once it is written. Call it before Run.
 func (a *Agent) OnState(told func(State)) { a.onState = told }
+
+// State is the agent's word as last written, for others in its process; before it has written any, that of the agent before it.
+func (a *Agent) State() (*State, error) {
+	if s := a.written.Load(); s != nil {
+		return s, nil
+	}
+	return ReadState(a.root)
+}
 
 // Run is the agent's life. It ends in order when ctx does (SIGTERM, SIGINT); signals brings SIGHUP
 // (read the configuration again) and SIGUSR1 (end, but leave the scheduler attached).

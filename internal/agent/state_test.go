@@ -1,8 +1,10 @@
 package agent
 
 import (
+	"os"
 	"reflect"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"temper.dev/temper/internal/tier"
@@ -40,4 +42,33 @@ func TestStatesThatDiffer(t *testing.T) {
 	if !told.equal(full()) || s.Exits[0].Times != 2 {
 		t.Errorf("what was told has become %+v", told)
 	}
+}
+
+// Whoever asks the agent in its own process hears what its file says, also of the agent before it.
+func TestStateInTheProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := start(t, batch, "/batch")
+		n.attach(false)
+		same := func() {
+			t.Helper()
+			if said, err := n.agent.State(); err != nil || !said.equal(*n.state()) {
+				t.Errorf("it says %+v, %v, its file %+v", said, err, n.state())
+			}
+		}
+		same()
+		if err := os.RemoveAll(n.root.Cgroup("/batch")); err != nil {
+			t.Fatal(err)
+		}
+		n.agent.Settle(t.Context())
+		same()
+		n.finish()
+		same()
+		before := n.agent
+		next, err := New(n.root, before.source, before.kernel, n, before.log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.agent = next // which does not run yet
+		same()
+	})
 }

@@ -254,14 +254,15 @@ func (a *Agent) setRung(rung enforce.Rung, reason string) {
 
 // publish writes the state for others, if it has changed.
 func (a *Agent) publish() {
-	if a.state.equal(a.written) {
+	if before := a.written.Load(); before != nil && a.state.equal(*before) {
 		return
 	}
-	a.written = a.state.clone()
-	if err := host.WriteJSON(a.root.Run(StateFile), a.written); err != nil {
+	now := a.state.clone()
+	a.written.Store(&now)
+	if err := host.WriteJSON(a.root.Run(StateFile), now); err != nil {
 		a.log.Error("cannot write the state", "error", err)
 	}
 	if a.onState != nil {
-		a.onState(a.written)
+		a.onState(now)
 	}
 }

@@ -112,21 +112,21 @@ func plus(a, b *uint64) *uint64 {
 	return new(*a + *b)
 }
 
-// Gatherer gathers the figures of the node at root, and what its agent knows.
-func Gatherer(root host.Root) prometheus.Gatherer {
+// Gatherer gathers the figures of the node at root, and what its agent says.
+func Gatherer(root host.Root, said func() (*agent.State, error)) prometheus.Gatherer {
 	own := prometheus.NewRegistry()
-	own.MustRegister(Collector{root, func() (*agent.State, error) { return agent.ReadState(root) }})
-	return prometheus.Gatherers{status.Registry(root), own}
+	own.MustRegister(Collector{root, said})
+	return prometheus.Gatherers{status.RegistryOf(func() (*status.Status, error) { return status.Beside(root, said) }), own}
 }
 
 // Serve answers scrapes of /metrics at address until ctx ends.
-func Serve(ctx context.Context, address string, root host.Root) error {
+func Serve(ctx context.Context, address string, root host.Root, said func() (*agent.State, error)) error {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return exit.New(exit.Usage, "name another with --metrics, such as localhost:9770", "metrics cannot be served at %s: %w", address, err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(Gatherer(root), promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(Gatherer(root, said), promhttp.HandlerOpts{}))
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	context.AfterFunc(ctx, func() { server.Close() })
 	go func() { _ = server.Serve(listener) }() // it ends with ctx, and so does the agent

@@ -117,13 +117,14 @@ func TestGatherer(t *testing.T) {
 	if err := host.WriteJSON(root.Run(agent.StateFile), agent.State{Members: []agent.Member{{Cgroup: "/kubepods/poda", Pod: "shop/web", Tier: tier.Critical, Present: true}}}); err != nil {
 		t.Fatal(err)
 	}
-	got := text(t, Gatherer(root))
+	said := func() (*agent.State, error) { return agent.ReadState(root) }
+	got := text(t, Gatherer(root, said))
 	for _, want := range []string{"\ntemper_enforced 0\n", "\n" + used.Name + `{namespace="shop",pod="web",tier="critical"} 1.5` + "\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
 	}
-	if err := Serve(t.Context(), "nowhere", root); err == nil {
+	if err := Serve(t.Context(), "nowhere", root, said); err == nil {
 		t.Error("an address that is none is taken")
 	}
 }

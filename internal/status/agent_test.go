@@ -11,6 +11,7 @@ import (
 	"temper.dev/temper/internal/agent"
 	"temper.dev/temper/internal/enforce"
 	"temper.dev/temper/internal/fixture"
+	"temper.dev/temper/internal/host"
 )
 
 // quiet is a watcher that never tells anything.
@@ -19,6 +20,11 @@ type quiet struct{ changed chan struct{} }
 func (quiet) Follow([]string) (bool, error) { return false, nil }
 func (q quiet) Changed() <-chan struct{}    { return q.changed }
 func (quiet) Close() error                  { return nil }
+
+// said is what an agent of the node has written.
+func said(root host.Root) func() (*agent.State, error) {
+	return func() (*agent.State, error) { return agent.ReadState(root) }
+}
 
 // TestRunningAgent asks while an agent runs whose scx_temper cannot be started.
 func TestRunningAgent(t *testing.T) {
@@ -44,7 +50,7 @@ func TestRunningAgent(t *testing.T) {
 	<-started
 	<-started // so the first failure is written down
 
-	s := Gather(Sources{Root: root, Maps: noMaps})
+	s := Gather(Sources{Root: root, Agent: said(root), Maps: noMaps})
 	if !s.Agent.Running || s.Agent.PID != os.Getpid() || s.Rung != enforce.Observe || s.Enforced || s.Since == nil ||
 		!strings.Contains(s.Reason, "no loader here") || len(s.Exits) == 0 || len(s.Cgroups) != 1 || s.Cgroups[0].Present {
 		t.Errorf("%+v", s)
@@ -53,14 +59,14 @@ func TestRunningAgent(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	if s := Gather(Sources{Root: root, Maps: noMaps}); s.Agent.Running || s.Since != nil || !strings.Contains(s.Reason, "stopped") {
+	if s := Gather(Sources{Root: root, Agent: said(root), Maps: noMaps}); s.Agent.Running || s.Since != nil || !strings.Contains(s.Reason, "stopped") {
 		t.Errorf("after the end: %+v", s)
 	}
 }
 
 func TestDeadAgentLeavesIdle(t *testing.T) {
 	root := fixture.Node(t, fixture.Files{"/run/temper/idle.json": `{"/batch": {"id": 1, "cpu.weight": "100"}}`})
-	if s := Gather(Sources{Root: root, Maps: noMaps}); s.Rung != enforce.CPUIdle {
+	if s := Gather(Sources{Root: root, Agent: said(root), Maps: noMaps}); s.Rung != enforce.CPUIdle {
 		t.Errorf("rung %s: %s", s.Rung, s.Reason)
 	}
 }

@@ -110,18 +110,25 @@ type Limit struct {
 // Sources are where the truth lies.
 type Sources struct {
 	Root      host.Root
+	Agent     func() (*agent.State, error) // what the agent says
 	Maps      func() (*enforce.Snapshot, error)
 	Monotonic time.Duration // CLOCK_MONOTONIC now
 }
 
 // Now looks at a node that runs.
 func Now(root host.Root) (*Status, error) {
+	return Beside(root, func() (*agent.State, error) { return agent.ReadState(root) })
+}
+
+// Beside is Now in the process of the agent, which need not read what it has written itself.
+func Beside(root host.Root, said func() (*agent.State, error)) (*Status, error) {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
 		return nil, fmt.Errorf("CLOCK_MONOTONIC: %w", err)
 	}
 	return Gather(Sources{
 		Root:      root,
+		Agent:     said,
 		Maps:      func() (*enforce.Snapshot, error) { return enforce.ReadPinned(root.Pins()) },
 		Monotonic: time.Duration(now.Nano()),
 	}), nil
@@ -155,7 +162,7 @@ func (s *Status) problem(format string, args ...any) {
 }
 
 func (s *Status) fromAgent(src Sources) {
-	state, err := agent.ReadState(src.Root)
+	state, err := src.Agent()
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
 			s.problem("%v", err)

@@ -72,10 +72,10 @@ func TestGolden(t *testing.T) {
 		name string
 		src  Sources
 	}{
-		{"none", Sources{Root: withoutSchedExt, Maps: noMaps}},
-		{"alone", Sources{Root: alone, Maps: snapshot, Monotonic: 100 * time.Second}},
-		{"orphan", Sources{Root: dead, Maps: snapshot, Monotonic: 105 * time.Second}},
-		{"other", Sources{Root: other, Maps: forbidden}},
+		{"none", Sources{Root: withoutSchedExt, Agent: said(withoutSchedExt), Maps: noMaps}},
+		{"alone", Sources{Root: alone, Agent: said(alone), Maps: snapshot, Monotonic: 100 * time.Second}},
+		{"orphan", Sources{Root: dead, Agent: said(dead), Maps: snapshot, Monotonic: 105 * time.Second}},
+		{"other", Sources{Root: other, Agent: said(other), Maps: forbidden}},
 	} {
 		s := Gather(c.src)
 		var table bytes.Buffer
