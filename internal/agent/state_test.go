@@ -3,6 +3,7 @@ package agent
 import (
 	"os"
 	"reflect"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -61,10 +62,22 @@ func TestStateInTheProcess(t *testing.T) {
 		}
 		n.agent.Settle(t.Context())
 		same()
+		inode := func() uint64 {
+			info, err := os.Stat(n.root.Run(StateFile))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return info.Sys().(*syscall.Stat_t).Ino
+		}
+		before := inode() // which a file that is written anew has not: the old one is there until then
+		n.agent.Settle(t.Context())
+		if inode() != before {
+			t.Error("it is written though nothing has changed")
+		}
 		n.finish()
 		same()
-		before := n.agent
-		next, err := New(n.root, before.source, before.kernel, n, before.log)
+		last := n.agent
+		next, err := New(n.root, last.source, last.kernel, n, last.log)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,6 +3,7 @@ package cgroup
 import (
 	"os"
 	"reflect"
+	"slices"
 	"testing"
 
 	"temper.dev/temper/internal/exit"
@@ -134,4 +135,32 @@ func TestWatcher(t *testing.T) {
 	change(remove, "/a/b/c")
 	change(remove, "/a/b")
 	change(os.Mkdir, "/a/b")
+}
+
+// Above each cgroup all that exists is watched, whatever it has in common with others.
+func TestWhatIsWatched(t *testing.T) {
+	root := fixture.Tree(t, "/a", "/a/b", "/a/b/c", "/d")
+	w, err := NewWatcher(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	for _, c := range []struct{ cgs, want []string }{
+		{[]string{"/x", "/y"}, []string{"/"}},
+		{[]string{"/a/b/c/x", "/a/b/c/y", "/x", "/d/x/y", "/d/x/z"}, []string{"/", "/a", "/a/b", "/a/b/c", "/d"}},
+		{[]string{"/d/x", "/a/b"}, []string{"/", "/a", "/d"}},
+	} {
+		if _, err := w.Follow(c.cgs); err != nil {
+			t.Fatal(err)
+		}
+		got := w.notify.WatchList()
+		slices.Sort(got)
+		var want []string
+		for _, cg := range c.want {
+			want = append(want, root.Cgroup(cg))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("for %q it watches %q, not %q", c.cgs, got, want)
+		}
+	}
 }
