@@ -19,8 +19,8 @@ type Child struct {
 // Path is its path in the tree.
 func (c Child) Path(parent string) string { return path.Join(parent, c.Name) }
 
-// Children are the cgroups directly in cg, in no order; none if it is not there. The kernel lists names and inode numbers
-// together, so that the ids of all pods take no further system call.
+// Children are the cgroups directly in cg, in no order; none if it is not there. The kernel lists names, inode numbers and
+// kinds together (cgroup2 says all of them), so that the ids of all pods take no further system call.
 func Children(root host.Root, cg string) (list []Child) {
 	fd, err := unix.Open(root.Cgroup(cg), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -24,7 +24,7 @@ func there(t *testing.T, root host.Root, paths ...string) (list []Cgroup) {
 	t.Helper()
 	for _, path := range paths {
 		id, _ := cgroup.ID(root, path)
-		list = append(list, Cgroup{path, id})
+		list = append(list, Cgroup{path, max(id, 1)})
 	}
 	return list
 }
