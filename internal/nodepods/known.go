@@ -65,7 +65,7 @@ func (k *Known) sum() {
 // reservation is up to how many thousandths of a CPU critical comes first: up to all that scx_temper can schedule.
 func (k *Known) reservation() int64 {
 	const most = config.MostCPUs * 1000
-	return min(min(k.critical, most)*k.Percent/100, most)
+	return min(min(k.critical, 100*most)*k.Percent/100, most) // no product is too large
 }
 
 // sameNode tells whether nothing but pods has changed.
