@@ -9,9 +9,13 @@
  * its tasks use while they come first. Whoever becomes runnable with nothing left stands one tier lower:
  * system with critical, critical with standard. There weights decide (share.bpf.h). What is not used is kept
  * for as long as `keeps` earns: a service may be that much above its rate for a while. A debt is forgotten
- * beyond the same.
+ * beyond the same. That there is a reservation is a constant, so that without one the verifier removes all of it.
+ * How much it is may follow pods: it is a field of map control, which the loader (scheduler.c, reserve()) and
+ * the agent (internal/enforce, Reserve()) write whole at any time, and each look here reads once. No look needs the
+ * last one's amount: what a larger one had left, or a smaller one did not forgive, ends at the next refill.
  *
- * Limits: asked when a task is queued or its turn ends, so that a turn (slice_ns) may end in debt.
+ * Limits: asked when a task is queued or its turn ends, so that a turn (slice_ns) may end in debt. A budget is refilled
+ * once in a millisecond: for as long, what was left of a larger reservation counts, be there none by now.
  */
 #ifndef TEMPER_BUDGET_BPF_H
 #define TEMPER_BUDGET_BPF_H
@@ -50,17 +54,25 @@ static __always_inline void pay(struct budget *b, u64 used)
 	__sync_fetch_and_add(&b->ns, -(s64)used);
 }
 
+/* Of user space, as of now. */
+static __always_inline u32 reserved_mcpu(void)
+{
+	struct temper_control *c = get_control();
+
+	return c ? *(volatile u64 *)&c->reservation_mcpu : 0;
+}
+
 static u64 critical_over_at; /* when a critical task last found nothing left */
 
 /* Does critical share with standard? Not only in the moments between what it earns and what it pays. */
 static __always_inline bool critical_is_over(void)
 {
-	return config.reservation_mcpu && critical_over_at && clock_ns() - critical_over_at < CRITICAL_KEEPS;
+	return config.reservation && critical_over_at && clock_ns() - critical_over_at < CRITICAL_KEEPS;
 }
 
 static u32 tier_of_critical(u64 now)
 {
-	if (!config.reservation_mcpu || within(&critical_budget, config.reservation_mcpu, CRITICAL_KEEPS, now))
+	if (!config.reservation || within(&critical_budget, reserved_mcpu(), CRITICAL_KEEPS, now))
 		return TIER_CRITICAL;
 	critical_over_at = now;
 	COUNT(critical_over);
@@ -80,7 +92,7 @@ static __always_inline void charge_budget(struct task_struct *p, u32 home, u32 t
 {
 	if (home == TIER_SYSTEM && !serves_one_cpu(p))
 		pay(&system_budget, used);
-	else if (config.reservation_mcpu && home == TIER_CRITICAL && tier == TIER_CRITICAL)
+	else if (config.reservation && home == TIER_CRITICAL && tier == TIER_CRITICAL)
 		pay(&critical_budget, used);
 }
 

@@ -10,7 +10,7 @@
 #define TEMPER_OPS_NAME "temper"
 #define TEMPER_MAX_CPUS 512
 #define TEMPER_MAX_CGROUPS 16384 /* a power of two */
-#define TEMPER_ABI 6 /* raised whenever a struct below changes its layout */
+#define TEMPER_ABI 7 /* raised whenever a struct below changes its layout */
 
 enum temper_tier {
 	TIER_SYSTEM = 0, /* kernel threads, kubelet, runtime: first, within a share */
@@ -76,6 +76,7 @@ struct temper_assignment {
 struct temper_control {
 	unsigned long long tier_gen;	 /* raise by one after any change of map "tiers" */
 	unsigned long long heartbeat_ns; /* CLOCK_MONOTONIC of the last sign of life */
+	unsigned long long reservation_mcpu; /* thousandths of a CPU, if there is a reservation; 0: critical shares with standard */
 };
 
 #define TEMPER_MARKS 32 /* half periods that a limit looks back at, and more: a power of two */
@@ -118,7 +119,7 @@ struct temper_config {
 	unsigned int nr_cpus;   /* possible ones */
 	unsigned int nr_online; /* when CPUs come or go, the scheduler is loaded anew */
 	unsigned int system_share_pct;
-	unsigned int reservation_mcpu; /* thousandths of a CPU; 0: critical comes first however much it uses */
+	unsigned int reservation; /* there is one, of control.reservation_mcpu; else critical comes first however much it uses */
 	unsigned int loan;	/* enum temper_loan, of the fence */
 	unsigned int smt;	/* some core has more than one thread */
 	unsigned int llcs;	/* last-level caches: several CPUs may share one */
@@ -143,7 +144,7 @@ struct temper_info {
 	unsigned int system_share_pct;
 	unsigned int limits;		   /* enum temper_limits */
 	unsigned int loader_pid;
-	unsigned int reservation_mcpu;
+	unsigned int reservation;	   /* there is one, of control.reservation_mcpu */
 	unsigned int loan;
 	unsigned int smt_exclusive;
 	unsigned int llcs;		   /* last-level caches that placement knows of */

@@ -24,7 +24,8 @@ struct options {
 	const char *pin_dir; /* NULL: nothing is pinned */
 	unsigned heartbeat_timeout_s;
 	unsigned system_share_pct;
-	unsigned reservation_mcpu; /* 0: none */
+	bool reservation;
+	unsigned reservation_mcpu; /* to begin with; user space may write another */
 	unsigned long long fence[TEMPER_MAX_CPUS / 64];
 	enum temper_loan loan;
 	bool smt_exclusive;

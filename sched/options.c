@@ -26,7 +26,8 @@ static const char help[] =
 	"  --heartbeat-timeout SEC   a scheduler whose loader is gone leaves after this long (default 10; 0: never)\n"
 	"  --system-share PCT        share of the node that the system tier has for sure (default 20)\n"
 	"  --reservation CPUS        critical comes first up to so many CPUs, as in 2.5, and beyond that shares with\n"
-	"                            standard by weight (default: it comes first however much it uses)\n"
+	"                            standard by weight; 0: always (default: it comes first however much it uses).\n"
+	"                            'temper agent' changes the number while the scheduler is attached\n"
 	"  --fence CPUS              set whole cores aside for critical, as in 2-3\n"
 	"  --loans WHEN              when background may run in the fence: gaps (at any moment, given back by an\n"
 	"                            interrupt; default), idle (while no critical task is runnable), never\n"
@@ -101,7 +102,7 @@ static unsigned millicpus(const char *text)
 	char *end;
 	double cpus = strtod(text, &end);
 
-	if (end == text || *end || !(cpus >= 0.001 && cpus <= TEMPER_MAX_CPUS))
+	if (end == text || *end || !(cpus == 0 || (cpus >= 0.001 && cpus <= TEMPER_MAX_CPUS)))
 		usage("not a number of CPUs:", text);
 	return cpus * 1000 + 0.5;
 }
@@ -149,6 +150,7 @@ void parse_options(int argc, char **argv)
 			options.system_share_pct = number(optarg, 100);
 			break;
 		case RESERVATION:
+			options.reservation = true;
 			options.reservation_mcpu = millicpus(optarg);
 			break;
 		case FENCE:

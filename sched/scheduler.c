@@ -40,7 +40,7 @@ static unsigned long long monotonic_ns(void)
 
 /*
  * The entry of map "control" is written in place: rewriting it whole would undo what
- * another process, such as the agent, changes in the other field at the same time.
+ * another process, such as the agent, changes in another field at the same time.
  */
 static enum temper_status map_control(struct scheduler *s, int fd)
 {
@@ -59,6 +59,12 @@ void give_sign_of_life(struct scheduler *s)
 static void announce_tiers(struct scheduler *s)
 {
 	__atomic_fetch_add(&s->control->tier_gen, 1, __ATOMIC_SEQ_CST);
+}
+
+/* In the place of what an earlier loader or its agent has left there. */
+static void reserve(struct scheduler *s)
+{
+	__atomic_store_n(&s->control->reservation_mcpu, options.reservation_mcpu, __ATOMIC_RELAXED);
 }
 
 static enum temper_status map_tiers(int tiers_fd)
@@ -107,6 +113,7 @@ static enum temper_status adopt(struct scheduler *s, struct temper_info *info)
 	if (status)
 		return status;
 	give_sign_of_life(s);
+	reserve(s);
 	announce_tiers(s);
 	say_attached(true);
 	return TEMPER_OK;
@@ -124,7 +131,7 @@ static bool same_scheduler(const struct scheduler *s, const struct temper_info *
 {
 	return info->abi == TEMPER_ABI && !memcmp(info->bpf_sha256, bpf_sha256, sizeof(bpf_sha256)) &&
 	       info->system_share_pct == options.system_share_pct &&
-	       info->reservation_mcpu == options.reservation_mcpu && info->loan == options.loan &&
+	       info->reservation == options.reservation && info->loan == options.loan &&
 	       info->smt_exclusive == options.smt_exclusive && info->limits == s->limits && !memcmp(info->fence, options.fence, sizeof(info->fence)) &&
 	       info->heartbeat_timeout_ms == options.heartbeat_timeout_s * 1000;
 }
@@ -166,7 +173,7 @@ static enum temper_status describe(struct scheduler *s)
 		.nr_cpus = libbpf_num_possible_cpus(),
 		.heartbeat_timeout_ms = options.heartbeat_timeout_s * 1000,
 		.system_share_pct = options.system_share_pct,
-		.reservation_mcpu = options.reservation_mcpu,
+		.reservation = options.reservation,
 		.loan = options.loan,
 		.smt_exclusive = options.smt_exclusive,
 		.llcs = s->llcs,
@@ -247,7 +254,7 @@ static enum temper_status configure(struct scheduler *s)
 		.nr_cpus = libbpf_num_possible_cpus(),
 		.nr_online = sysconf(_SC_NPROCESSORS_ONLN),
 		.system_share_pct = options.system_share_pct,
-		.reservation_mcpu = options.reservation_mcpu,
+		.reservation = options.reservation,
 		.loan = options.loan,
 		.smt = smt,
 		.llcs = s->llcs,
@@ -321,6 +328,7 @@ enum temper_status load(struct scheduler *s)
 	if (status)
 		return status;
 	give_sign_of_life(s);
+	reserve(s);
 	announce_tiers(s);
 	return pin_maps(s->object);
 }

@@ -79,7 +79,7 @@ static void count_active(struct task_state *t, s32 by)
 	if (config.loan == LOAN_IDLE && tier == TIER_CRITICAL)
 		__sync_fetch_and_add(&critical_active, by);
 	change_active(t->cgroup, tier, by, t->active_weight);
-	if (config.reservation_mcpu && (tier == TIER_CRITICAL || tier == TIER_STANDARD))
+	if (config.reservation && (tier == TIER_CRITICAL || tier == TIER_STANDARD))
 		change_active(t->cgroup, SERVICES, by, t->active_weight);
 }
 

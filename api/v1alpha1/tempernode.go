@@ -1,6 +1,9 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // TemperNode is what Temper does on the node of the same name. The node's agent writes it; nobody else should.
 //
@@ -58,6 +61,11 @@ type TemperNodeStatus struct {
 	// The TierPolicy that applies to the node. Empty: none does.
 	// +optional
 	Policy string `json:"policy,omitempty"`
+
+	// The CPUs up to which critical work comes strictly before standard, by the policy's reservationPercent and what critical
+	// pods request; beyond, the two share by weight. Missing: nothing is enforced.
+	// +optional
+	Reservation *resource.Quantity `json:"reservation,omitempty"`
 
 	// The kernel's version.
 	// +optional

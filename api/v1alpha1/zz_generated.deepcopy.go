@@ -126,6 +126,11 @@ func (in *TemperNodeList) DeepCopyObject() runtime.Object {
 func (in *TemperNodeStatus) DeepCopyInto(out *TemperNodeStatus) {
 	*out = *in
 	in.Reported.DeepCopyInto(&out.Reported)
+	if in.Reservation != nil {
+		in, out := &in.Reservation, &out.Reservation
+		x := (*in).DeepCopy()
+		*out = &x
+	}
 	if in.Conditions != nil {
 		in, out := &in.Conditions, &out.Conditions
 		*out = make([]v1.Condition, len(*in))

@@ -49,7 +49,8 @@ that no file has.
 
 A pod's label temper.dev/tier lowers its tier, and temper.dev/limits chooses how its CPU limits are kept. A label that
 would raise the tier, or asks for a mode that the policy does not grant, is refused, which is shown below the table,
-as is what cannot be known. Of a cluster's pods the last column says whether their node's agent reports
+as is what cannot be known and, of a cluster's critical pods, what they request, and up to how many CPUs critical work
+on their node comes first. Of a cluster's pods the last column says whether their node's agent reports
 them in that tier, and the tiers as enforced. Of manifests that does not include what admission may change beyond
 what the files say: a webhook, a LimitRange or a default PriorityClass that no file has.`,
 		Example: `  kubectl temper explain -n shop

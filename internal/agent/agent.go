@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"temper.dev/temper/internal/cgroup"
+	"temper.dev/temper/internal/config"
 	"temper.dev/temper/internal/enforce"
 	"temper.dev/temper/internal/host"
 )
@@ -56,7 +57,7 @@ type Agent struct {
 	resting bool
 
 	wanted  Wanted            // at the last look
-	args    []string          // that scx_temper was started with, or would have been
+	started *config.Config    // for which scx_temper was started, or would have been
 	checked map[string]uint64 // members whose cpu controller was seen to since the last resync, with their ids
 	tiers   enforce.TierMap   // nil while scx_temper is not attached
 	idle    *enforce.Idle
@@ -201,6 +202,9 @@ func (a *Agent) sync() {
 	} else if changes > 0 {
 		a.log.Info("tier map written", "changes", changes)
 	}
+	if reserved := a.wanted.Config.Reservation; a.tiers != nil && reserved != nil {
+		a.tiers.Reserve(uint64(*reserved))
+	}
 	if a.state.Rung == enforce.CPUIdle {
 		if err := a.idle.Set(background(a.state.Members)); err != nil {
 			a.problem(err.Error())
@@ -237,6 +241,7 @@ func (a *Agent) look() map[uint64]enforce.Assignment {
 	members, problems := a.prepare(a.wanted.Members)
 	old := a.state.Problems
 	a.state.Config, a.state.Policy, a.state.CriticalMilliCPU = a.wanted.File, a.wanted.Policy, a.wanted.CriticalMilliCPU
+	a.state.Reserved = a.wanted.Config.Reservation
 	a.state.Members, a.state.Problems = members, nil
 	for _, p := range slices.Concat([]string{a.noMap}, a.wanted.Problems, problems) {
 		if p == "" {

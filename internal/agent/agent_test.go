@@ -282,6 +282,43 @@ func TestReload(t *testing.T) {
 	})
 }
 
+func TestAnotherAmountNeedsNoOtherLoader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := start(t, "reservation: 2.5\n")
+		l := n.attach(false)
+		reload := func(config string) {
+			fixture.Write(t, n.root, configPath, config)
+			n.signals <- syscall.SIGHUP
+			synctest.Wait()
+		}
+		written := func(want uint64) {
+			t.Helper()
+			if last := len(n.reserved) - 1; last < 0 || n.reserved[last] != want || len(l.signals) != 0 {
+				t.Errorf("written: %v, not %d; scx_temper had signals %v", n.reserved, want, l.signals)
+			}
+			if s := n.state(); s.Reserved == nil || *s.Reserved != int64(want) {
+				t.Errorf("the state says %v, not %d", s.Reserved, want)
+			}
+		}
+		written(2500)
+		reload("reservation: 0.5\n")
+		written(500)
+
+		// The next one begins with what counts by then.
+		l.end(exit.Failed)
+		n.attach(true)
+		if args := n.starts[1]; !slices.Contains(args, "0.5") || slices.Contains(args, "2.5") {
+			t.Errorf("started with %q", args)
+		}
+		reload("tiers: {}\n")
+		n.attach(false)
+		if args := n.starts[2]; slices.Contains(args, "--reservation") || n.state().Reserved != nil {
+			t.Errorf("without a reservation: started with %q, state %+v", args, n.state())
+		}
+		n.finish()
+	})
+}
+
 func TestSafeMode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := start(t, batch, "/batch")

@@ -48,18 +48,19 @@ func (l *fakeLoader) end(status int) {
 
 // fakeNode is a node of fixtures with a kernel that always does what it is asked.
 type fakeNode struct {
-	t       *testing.T
-	agent   *Agent
-	root    host.Root
-	starts  []([]string)
-	loaders chan *fakeLoader
-	refuse  error
-	entries map[uint64]enforce.Assignment
-	changed chan struct{}
-	detach  int
-	stop    context.CancelFunc
-	signals chan os.Signal
-	done    chan error
+	t        *testing.T
+	agent    *Agent
+	root     host.Root
+	starts   []([]string)
+	loaders  chan *fakeLoader
+	refuse   error
+	entries  map[uint64]enforce.Assignment
+	reserved []uint64 // what was written
+	changed  chan struct{}
+	detach   int
+	stop     context.CancelFunc
+	signals  chan os.Signal
+	done     chan error
 }
 
 const configPath = "/etc/temper/temper.yaml"
@@ -172,8 +173,8 @@ func (n *fakeNode) Entries() (map[uint64]enforce.Assignment, error) {
 }
 func (n *fakeNode) Set(id uint64, a enforce.Assignment) error { n.entries[id] = a; return nil }
 func (n *fakeNode) Delete(id uint64) error                    { delete(n.entries, id); return nil }
-func (n *fakeNode) Publish() error                            { return nil }
-func (n *fakeNode) Published() (bool, error)                  { return true, nil }
+func (n *fakeNode) Publish()                                  {}
+func (n *fakeNode) Reserve(milliCPU uint64)                   { n.reserved = append(n.reserved, milliCPU) }
 func (n *fakeNode) Close() error                              { return nil }
 
 // The watcher.

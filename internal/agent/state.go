@@ -30,6 +30,7 @@ type State struct {
 	Config           string       `json:"config"`
 	Policy           string       `json:"policy,omitempty"`            // the TierPolicy that applies, in a cluster
 	CriticalMilliCPU int64        `json:"critical_millicpu,omitempty"` // what critical pods request
+	Reserved         *int64       `json:"reserved_millicpu"`           // up to which critical is to come first; null: however much it uses
 	Rung             enforce.Rung `json:"rung"`
 	Reason           string       `json:"reason"`
 	Since            time.Time    `json:"since"` // of the rung

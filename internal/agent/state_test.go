@@ -16,7 +16,7 @@ func TestStatesThatDiffer(t *testing.T) {
 	at := time.Unix(1000, 0).UTC()
 	full := func() State {
 		retry := at
-		return State{Started: at, PID: 1, Config: "c", Policy: "p", CriticalMilliCPU: 1, Rung: "scx", Reason: "r", Since: at,
+		return State{Started: at, PID: 1, Config: "c", Policy: "p", CriticalMilliCPU: 1, Reserved: new(int64), Rung: "scx", Reason: "r", Since: at,
 			Off: &Off{Reason: "o"}, Loader: 1, Failures: 1, RetryAt: &retry, Members: []Member{{Cgroup: "/a", Tier: tier.Critical, ID: 1}},
 			Problems: []string{"x"}, Exits: []Exit{{Time: at, Times: 1, Status: 7, Text: "t"}}}
 	}

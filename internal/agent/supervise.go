@@ -3,7 +3,6 @@ package agent
 import (
 	"errors"
 	"os"
-	"slices"
 	"syscall"
 	"time"
 
@@ -16,7 +15,7 @@ import (
 // start starts scx_temper. Whether it attaches, its events tell.
 func (a *Agent) start() {
 	a.state.RetryAt = nil
-	loader, err := a.kernel.Start(a.args)
+	loader, err := a.kernel.Start(enforce.Args(a.started, a.root.Pins()))
 	if err != nil {
 		a.gone(enforce.Outcome{Status: exit.Failed, Text: err.Error()})
 		return
@@ -136,16 +135,17 @@ func (a *Agent) again(now time.Time, after time.Duration) {
 // steer follows what the last look asks of scx_temper itself: to leave the node alone, to come back, or to
 // be started with other options. Where it does not run, what was changed gives it a new chance.
 func (a *Agent) steer() {
-	off, args := a.wanted.Off, enforce.Args(a.wanted.Config, a.root.Pins())
+	off, cfg := a.wanted.Off, a.wanted.Config
 	switch {
 	case off != nil:
 		a.leave(off)
-	case a.state.Off == nil && slices.Equal(args, a.args):
+	case a.state.Off == nil && a.started != nil && enforce.Alike(cfg, a.started):
+		a.started = cfg // what is reserved by now is what the next one begins with
 	case a.loader == nil:
-		a.state.Off, a.args = nil, args
+		a.state.Off, a.started = nil, cfg
 		a.chance()
 	case !a.renew:
-		a.args, a.renew = args, true
+		a.started, a.renew = cfg, true
 		a.signal(syscall.SIGTERM)
 	}
 }

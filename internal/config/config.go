@@ -58,7 +58,7 @@ type Config struct {
 	Limits           string
 	HeartbeatTimeout time.Duration // 0: a scheduler without a loader stays for ever
 	SystemShare      int           // per cent of the node that the system tier is sure of
-	Reservation      float64       // CPUs up to which critical comes first; 0: however much it uses
+	Reservation      *int64        // thousandths of a CPU up to which critical comes first; nil: however much it uses
 	Fence            cpuset.CPUSet // whole cores set aside for critical
 	Loans            string        // when background may run there
 	SMT              string

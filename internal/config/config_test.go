@@ -35,7 +35,7 @@ fallback: none
 	want := &Config{
 		Cgroups: map[string]tier.Tier{"/kubepods/x": tier.Critical, "/batch": tier.Background},
 		Units:   map[string]tier.Tier{"nginx.service": tier.Critical},
-		Limits:  LimitsGap, HeartbeatTimeout: 0, SystemShare: 30, Reservation: 2.5,
+		Limits:  LimitsGap, HeartbeatTimeout: 0, SystemShare: 30, Reservation: new(int64(2500)),
 		Fence: cpuset.New(2, 3, 6), Loans: LoansIdle, SMT: SMTExclusive, Fallback: FallbackNone,
 	}
 	if !reflect.DeepEqual(cfg, want) {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -95,23 +96,26 @@ func (s *share) UnmarshalYAML(node *yaml.Node) error {
 	return nil
 }
 
-type cpus struct{ value float64 }
+type cpus struct{ value *int64 }
 
 func (c *cpus) UnmarshalYAML(node *yaml.Node) error {
 	// Written so that what is not a number (.nan) is refused, too.
-	if err := node.Decode(&c.value); err != nil || !(c.value >= 0.001 && c.value <= mostCPUs) {
+	var cpus float64
+	if err := node.Decode(&cpus); err != nil || !(cpus >= 0.001 && cpus <= MostCPUs) {
 		return fmt.Errorf("line %d: reservation %q: use a number of CPUs such as 2.5", node.Line, node.Value)
 	}
+	c.value = new(int64(math.Round(cpus * 1000)))
 	return nil
 }
 
-const mostCPUs = 512 // that scx_temper can schedule
+// MostCPUs is how many scx_temper can schedule.
+const MostCPUs = 512
 
 type fence struct{ value cpuset.CPUSet }
 
 func (f *fence) UnmarshalYAML(node *yaml.Node) (err error) {
 	f.value, err = cpuset.Parse(node.Value)
-	if list := f.value.List(); err != nil || len(list) == 0 || list[0] < 0 || list[len(list)-1] >= mostCPUs {
+	if list := f.value.List(); err != nil || len(list) == 0 || list[0] < 0 || list[len(list)-1] >= MostCPUs {
 		return fmt.Errorf("line %d: fence %q: use a list of CPUs such as 2-3,6-7", node.Line, node.Value)
 	}
 	return nil

@@ -13,7 +13,7 @@ const OpsName = "temper"
 const MaxCgroups = 16384
 
 // ABI is the layout of the maps that this code can read.
-const ABI = 6
+const ABI = 7
 
 // HistBuckets is the number of buckets of a Hist.
 const HistBuckets = 28
@@ -53,8 +53,9 @@ type Stats struct {
 
 // Control is the entry of map "control".
 type Control struct {
-	TierGen     uint64
-	HeartbeatNs uint64
+	TierGen         uint64
+	HeartbeatNs     uint64
+	ReservationMCPU uint64 // where Info.Reservation is set
 }
 
 // Assignment is an entry of map "tiers": what holds for a cgroup, and for all below it that has none of its own.
@@ -116,7 +117,7 @@ type Info struct {
 	SystemSharePct     uint32
 	Limits             uint32
 	LoaderPID          uint32
-	ReservationMCPU    uint32
+	Reservation        uint32
 	Loan               uint32
 	SMTExclusive       uint32
 	LLCs               uint32

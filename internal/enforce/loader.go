@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -56,8 +57,8 @@ func Args(cfg *config.Config, pins string) []string {
 	args := []string{"--json", "--pin", pins,
 		"--heartbeat-timeout", strconv.Itoa(int(cfg.HeartbeatTimeout / time.Second)),
 		"--system-share", strconv.Itoa(cfg.SystemShare), "--limits", cfg.Limits}
-	if cfg.Reservation > 0 {
-		args = append(args, "--reservation", strconv.FormatFloat(cfg.Reservation, 'f', -1, 64))
+	if cfg.Reservation != nil {
+		args = append(args, "--reservation", strconv.FormatFloat(float64(*cfg.Reservation)/1000, 'f', -1, 64))
 	}
 	if !cfg.Fence.IsEmpty() {
 		args = append(args, "--fence", cfg.Fence.String(), "--loans", cfg.Loans)
@@ -66,6 +67,19 @@ func Args(cfg *config.Config, pins string) []string {
 		args = append(args, "--smt", cfg.SMT)
 	}
 	return args
+}
+
+// Alike tells whether a scx_temper that was started for one of two configurations does for the other: they differ in
+// nothing, or in what is written while it runs (TierMap.Reserve).
+func Alike(x, y *config.Config) bool { return slices.Equal(fixed(x), fixed(y)) }
+
+// fixed is what of a configuration takes another scx_temper.
+func fixed(cfg *config.Config) []string {
+	of := *cfg
+	if of.Reservation != nil {
+		of.Reservation = new(int64(0))
+	}
+	return Args(&of, "")
 }
 
 // Start starts scx_temper; what it says to people goes to stderr. Should this process die, the

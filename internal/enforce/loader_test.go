@@ -155,11 +155,30 @@ func TestLoaderHandsOverWhenTheAgentDies(t *testing.T) {
 }
 
 func TestArgs(t *testing.T) {
-	cfg := &config.Config{Limits: config.LimitsGap, HeartbeatTimeout: 12 * time.Second, SystemShare: 30, Reservation: 2.5,
+	cfg := &config.Config{Limits: config.LimitsGap, HeartbeatTimeout: 12 * time.Second, SystemShare: 30, Reservation: new(int64(2500)),
 		Fence: cpuset.New(2, 3, 6), Loans: config.LoansIdle, SMT: config.SMTExclusive}
 	want := []string{"--json", "--pin", "/pins", "--heartbeat-timeout", "12", "--system-share", "30", "--limits", "gap", "--reservation", "2.5",
 		"--fence", "2-3,6", "--loans", "idle", "--smt", "exclusive"}
 	if got := Args(cfg, "/pins"); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestAlike(t *testing.T) {
+	none := config.Config{Limits: config.LimitsGap}
+	some, more, other := none, none, none
+	some.Reservation, more.Reservation, other.SystemShare = new(int64(0)), new(int64(2500)), 30
+	for _, c := range []struct {
+		x, y  config.Config
+		alike bool
+	}{
+		{none, none, true}, {some, more, true}, {none, some, false}, {more, none, false}, {none, other, false},
+	} {
+		if got := Alike(&c.x, &c.y); got != c.alike {
+			t.Errorf("%+v and %+v: %v", c.x, c.y, got)
+		}
+	}
+	if *more.Reservation != 2500 {
+		t.Error("a comparison has changed what it compares")
 	}
 }

@@ -15,15 +15,15 @@ func Assign(t tier.Tier, limits string) Assignment {
 	return Assignment{Tier: uint16(t), Limits: uint16(slices.Index(limitsModes, limits) + 1)}
 }
 
-// TierMap is the attached scheduler's map of assignments, by cgroup id.
+// TierMap is the attached scheduler's map of assignments, by cgroup id, and what else of its maps is written while it runs.
 type TierMap interface {
 	Entries() (map[uint64]Assignment, error)
 	Set(id uint64, a Assignment) error
 	Delete(id uint64) error
 	// Publish makes the scheduler look at the map again.
-	Publish() error
-	// Published tells whether the last Publish still stands.
-	Published() (bool, error)
+	Publish()
+	// Reserve is up to how many thousandths of a CPU critical comes first, where there is a reservation (Info.Reservation).
+	Reserve(milliCPU uint64)
 	Close() error
 }
 
@@ -54,18 +54,16 @@ func Sync(m TierMap, desired func() map[uint64]Assignment) (changes int, err err
 		}
 		changes++
 	}
-	if changes == 0 {
-		if still, err := m.Published(); still || err != nil {
-			return 0, err
-		}
+	if changes > 0 {
+		m.Publish()
 	}
-	return changes, m.Publish()
+	return changes, nil
 }
 
 // pinnedTiers is the TierMap in the kernel.
 type pinnedTiers struct {
-	tiers, control *ebpf.Map
-	published      uint64 // tier_gen after the last Publish
+	tiers   *ebpf.Map
+	control *control
 }
 
 // OpenTierMap opens the maps pinned in dir; ErrNotPinned if there are none.
@@ -78,7 +76,7 @@ func OpenTierMap(dir string) (TierMap, error) {
 	if err != nil {
 		return nil, err
 	}
-	control, err := openPinned(dir, "control")
+	control, err := openControl(dir)
 	if err != nil {
 		tiers.Close()
 		return nil, err
@@ -114,31 +112,8 @@ func (p *pinnedTiers) Delete(id uint64) error {
 	return nil
 }
 
-func (p *pinnedTiers) Close() error { return errors.Join(p.tiers.Close(), p.control.Close()) }
+func (p *pinnedTiers) Publish() { p.control.publish() }
 
-// Publish raises tier_gen. The loader writes its heartbeat into the same entry, so that a new
-// generation can be lost between its look and its write: Published tells, and Sync tries again.
-func (p *pinnedTiers) Publish() error {
-	control, err := p.readControl()
-	if err != nil {
-		return err
-	}
-	control.TierGen = max(control.TierGen, p.published) + 1
-	if err := p.control.Put(first, control); err != nil {
-		return fmt.Errorf("cannot write map control: %w", err)
-	}
-	p.published = control.TierGen
-	return nil
-}
+func (p *pinnedTiers) Reserve(milliCPU uint64) { p.control.reserve(milliCPU) }
 
-func (p *pinnedTiers) Published() (bool, error) {
-	control, err := p.readControl()
-	return control.TierGen >= p.published, err
-}
-
-func (p *pinnedTiers) readControl() (control Control, err error) {
-	if err := p.control.Lookup(first, &control); err != nil {
-		return control, fmt.Errorf("cannot read map control: %w", err)
-	}
-	return control, nil
-}
+func (p *pinnedTiers) Close() error { return errors.Join(p.tiers.Close(), p.control.close()) }

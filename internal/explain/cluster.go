@@ -60,6 +60,7 @@ func OfCluster(ctx context.Context, cluster client.Reader, namespace string, nam
 		in := &policy.Namespace{Name: pods[i].Namespace, Labels: namespaces[pods[i].Namespace]}
 		a := answerFor(&pods[i], in, policies, nodes)
 		a.InForce = inForce(&pods[i], a.Tier, reports)
+		a.Reservation = reservation(&pods[i], a.Tier, reports)
 		answers = append(answers, a)
 	}
 	slices.SortFunc(answers, func(a, b Answer) int { return cmp.Compare(a.Name, b.Name) })

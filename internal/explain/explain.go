@@ -23,6 +23,8 @@ type Answer struct {
 	// Of a cluster's pod, whether its node's agent says that it is in this tier, and that the tiers are enforced: "yes",
 	// else why not.
 	InForce string `json:"in_force,omitempty"`
+	// Of a cluster's critical pod, up to where critical work on its node comes first, and what it adds to that.
+	Reservation string `json:"reservation,omitempty"`
 }
 
 // Answers is of each pod in the manifests what becomes of it: on the node that it is bound to, where the manifests have
@@ -76,7 +78,7 @@ func (m *Manifests) namespace(name string) *policy.Namespace {
 	return &policy.Namespace{Name: name, Labels: its}
 }
 
-// Write writes answers as a table, and below it what was refused and what is not known.
+// Write writes answers as a table, and below it what is reserved, what was refused and what is not known.
 func Write(w io.Writer, answers []Answer) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	ofCluster := slices.ContainsFunc(answers, func(a Answer) bool { return a.InForce != "" })
@@ -94,6 +96,9 @@ func Write(w io.Writer, answers []Answer) {
 	}
 	_ = table.Flush()
 	for _, a := range answers {
+		if a.Reservation != "" {
+			fmt.Fprintf(w, "%s: %s\n", a.Name, a.Reservation)
+		}
 		if a.Refused != "" {
 			fmt.Fprintf(w, "%s: %s\n", a.Name, a.Refused)
 		}

@@ -70,6 +70,13 @@ func Write(w io.Writer, nodes []Node, now time.Time) {
 func WriteOne(w io.Writer, n Node, now time.Time) {
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(out, "node\t%s\nkernel\t%s\nrung\t%s\npolicy\t%s\nreported\t%s\n", n.Name, n.KernelVersion, n.Rung, cmp.Or(n.Policy, "none"), n.reported(now))
+	switch r := n.Reservation; {
+	case r == nil:
+	case r.IsZero():
+		fmt.Fprint(out, "reservation\tof no CPU: critical pods request none, and share with standard by weight\n")
+	default:
+		fmt.Fprintf(out, "reservation\tcritical comes first up to %g CPUs\n", r.AsApproximateFloat64())
+	}
 	fmt.Fprint(out, "\nCONDITION\tSTATUS\tREASON\tSINCE\tMESSAGE\n")
 	for _, c := range n.Conditions {
 		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", c.Type, c.Status, c.Reason, duration.HumanDuration(now.Sub(c.LastTransitionTime.Time)), c.Message)

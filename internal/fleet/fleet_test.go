@@ -2,9 +2,11 @@ package fleet
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"temper.dev/temper/api/v1alpha1"
@@ -17,7 +19,7 @@ func TestWrite(t *testing.T) {
 		return []metav1.Condition{{Type: v1alpha1.ConditionEnforced, Status: status, Reason: reason, Message: message, LastTransitionTime: metav1.NewTime(now.Add(-time.Hour))}}
 	}
 	enforced := v1alpha1.TemperNodeStatus{
-		Reported: metav1.NewTime(now.Add(-20 * time.Second)), Rung: "scx", Policy: "default", KernelVersion: "6.18.15",
+		Reported: metav1.NewTime(now.Add(-20 * time.Second)), Rung: "scx", Policy: "default", KernelVersion: "6.18.15", Reservation: resource.NewMilliQuantity(2500, resource.DecimalSI),
 		Conditions: condition(metav1.ConditionTrue, "Attached", "scx_temper has attached"),
 		Tiers: []v1alpha1.TierStatus{
 			{Tier: "critical", Pods: []string{"shop/web", "shop/cart"}, CPUSeconds: "12.250", WaitP50Microseconds: 4, WaitP99Microseconds: 256, WaitMaxMicroseconds: 20000},
@@ -54,4 +56,10 @@ func TestWrite(t *testing.T) {
 	golden.Check(t, "all.txt", all.String())
 	WriteOne(&one, nodes[0], now)
 	golden.Check(t, "one.txt", one.String())
+	var none bytes.Buffer
+	nodes[0].Reservation = resource.NewMilliQuantity(0, resource.DecimalSI)
+	WriteOne(&none, nodes[0], now)
+	if !strings.Contains(none.String(), "\nreservation  of no CPU: critical pods request none") {
+		t.Errorf("nothing is reserved, and the table says\n%s", none.String())
+	}
 }

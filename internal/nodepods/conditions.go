@@ -2,11 +2,13 @@ package nodepods
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"temper.dev/temper/api/v1alpha1"
@@ -48,6 +50,9 @@ func statusOf(state agent.State, seen *status.Status, before []metav1.Condition)
 	s := v1alpha1.TemperNodeStatus{Rung: string(seen.Rung), Policy: state.Policy, Conditions: slices.Clone(before)}
 	if seen.Loader != nil {
 		s.SchedulerSHA256 = seen.Loader.BPFSHA256
+		if seen.Enforced && seen.Loader.Reserves {
+			s.Reservation = resource.NewMilliQuantity(int64(math.Round(seen.Loader.ReservationCPUs*1000)), resource.DecimalSI)
+		}
 	}
 	for _, c := range []metav1.Condition{enforced(state, seen), limitsHonoured(seen), safeMode(state)} {
 		c.Message = cut(c.Message)

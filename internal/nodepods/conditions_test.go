@@ -28,3 +28,20 @@ func TestFigures(t *testing.T) {
 		t.Errorf("without a scheduler: %+v", s)
 	}
 }
+
+// What is reserved is told while it is in force: where the scheduler has left, its maps may still be there.
+func TestReservationIsReported(t *testing.T) {
+	for _, c := range []struct {
+		enforced bool
+		loader   status.Loader
+		want     string
+	}{
+		{true, status.Loader{Reserves: true, ReservationCPUs: 2.5}, "2500m"}, {true, status.Loader{Reserves: true}, "0"},
+		{true, status.Loader{}, "<nil>"}, {false, status.Loader{Reserves: true, ReservationCPUs: 2.5}, "<nil>"},
+	} {
+		s := statusOf(agent.State{}, &status.Status{Enforced: c.enforced, Loader: &c.loader}, nil)
+		if got := s.Reservation.String(); got != c.want {
+			t.Errorf("enforced %v, %+v: %s, not %s", c.enforced, c.loader, got, c.want)
+		}
+	}
+}

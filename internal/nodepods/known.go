@@ -1,15 +1,18 @@
 package nodepods
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 
 	"temper.dev/temper/internal/agent"
 	"temper.dev/temper/internal/config"
 	"temper.dev/temper/internal/host"
+	"temper.dev/temper/internal/policy"
 	"temper.dev/temper/internal/tier"
 )
 
@@ -22,9 +25,12 @@ type Known struct {
 	Loans    string         `json:"loans"`
 	SMT      string         `json:"smt"`
 	Limits   string         `json:"limits"`
+	Percent  int64          `json:"reservation_percent"` // of what critical pods request
 	Off      *agent.Off     `json:"off"`
 	Pods     map[string]Pod `json:"pods"` // by what the kubelet calls them: UID, or a static pod's hash
 	Problems []string       `json:"problems"`
+
+	critical int64 // what critical pods request, in thousandths of a CPU: sum
 }
 
 // Pod is one of the node's pods.
@@ -42,24 +48,31 @@ func (k *Known) over(node *config.Config) *config.Config {
 		return node
 	}
 	both := *node
-	both.Loans, both.SMT, both.Limits = k.Loans, k.SMT, k.Limits
+	both.Loans, both.SMT, both.Limits, both.Reservation = k.Loans, k.SMT, k.Limits, new(k.reservation())
 	return &both
 }
 
-// critical is what the critical pods request, in thousandths of a CPU.
-func (k *Known) critical() (milliCPU int64) {
+// sum adds up what the critical pods request. It is done when pods are read, and not at each look.
+func (k *Known) sum() {
+	k.critical = 0
 	for _, pod := range k.Pods {
 		if pod.Tier == tier.Critical {
-			milliCPU += pod.CPU
+			k.critical = min(k.critical, math.MaxInt64-pod.CPU) + pod.CPU // whoever makes pods may ask for anything
 		}
 	}
-	return milliCPU
+}
+
+// reservation is up to how many thousandths of a CPU critical comes first: up to all that scx_temper can schedule.
+func (k *Known) reservation() int64 {
+	const most = config.MostCPUs * 1000
+	return min(min(k.critical, 100*most)*k.Percent/100, most) // no product is too large
 }
 
 // sameNode tells whether nothing but pods has changed.
 func (k *Known) sameNode(other *Known) bool {
 	sameOff := k.Off == other.Off || k.Off != nil && other.Off != nil && *k.Off == *other.Off
-	return sameOff && k.Policy == other.Policy && k.Loans == other.Loans && k.SMT == other.SMT && k.Limits == other.Limits
+	return sameOff && k.Policy == other.Policy && k.Loans == other.Loans && k.SMT == other.SMT && k.Limits == other.Limits &&
+		k.Percent == other.Percent
 }
 
 // recall reads what an earlier agent knew since the node was booted; nil if there was none.
@@ -78,5 +91,7 @@ func recall(root host.Root) (*Known, error) {
 	if k.Pods == nil {
 		return nil, fmt.Errorf("%s says nothing of pods", root.Run(knownFile))
 	}
+	k.Percent = cmp.Or(k.Percent, policy.DefaultReservation) // an agent that did not follow it has not kept it
+	k.sum()
 	return k, nil
 }

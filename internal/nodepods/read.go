@@ -74,6 +74,7 @@ func (r *reader) look(ctx context.Context) (*Known, error) {
 	if applies != nil {
 		k.Policy = applies.Name
 		k.Loans, k.SMT, k.Limits = applies.Modes()
+		k.Percent = applies.Reservation()
 	}
 	switch {
 	case !exists: // nobody knows its labels: safe mode may be among them
@@ -145,6 +146,7 @@ func (k *Known) addPods(list []corev1.Pod, applies *policy.Policy, namespaces ma
 			pod: Pod{Name: pod.Namespace + "/" + pod.Name, Tier: v.Tier, Reason: v.Reason, Limits: v.Limits.OwnMode(), CPU: requests.Cpu().MilliValue()}})
 	}
 	refused := k.grant(claims)
+	k.sum()
 	if len(refused) > 0 {
 		k.Problems = append(k.Problems, fmt.Sprintf("%d pods claim others' cgroups: %s", len(refused), slices.Min(refused)))
 	}

@@ -94,7 +94,7 @@ func (s *Source) Look() agent.Wanted {
 		}
 		return w
 	}
-	w.Config, w.Policy, w.CriticalMilliCPU = s.known.over(w.Config), s.known.Policy, s.known.critical()
+	w.Config, w.Policy, w.CriticalMilliCPU = s.known.over(w.Config), s.known.Policy, s.known.critical
 	if w.Off == nil { // the node's own word comes first
 		w.Off = s.known.Off
 	}

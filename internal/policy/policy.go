@@ -21,7 +21,9 @@ import (
 
 const (
 	maxReservation = 1000 // per cent of critical pods' CPU requests
-	maxRules       = 64   // of a policy, and classes of a rule
+	// DefaultReservation is what counts where a policy does not say.
+	DefaultReservation = 100
+	maxRules           = 64 // of a policy, and classes of a rule
 )
 
 // builtIn are the classes that Kubernetes makes itself. Their pods keep nodes and cluster going: a policy that does not
@@ -187,6 +189,14 @@ func qosTiers(from v1alpha1.QoSTiers) (map[corev1.PodQOSClass]tier.Tier, error) 
 func (p *Policy) Modes() (loans, smt, limits string) {
 	spec := p.from.Spec
 	return cmp.Or(spec.Loans, config.LoansGaps), cmp.Or(spec.SMT, config.SMTShare), cmp.Or(spec.Limits, config.LimitsPaced)
+}
+
+// Reservation is the per cent of critical pods' CPU requests up to which critical comes first.
+func (p *Policy) Reservation() int64 {
+	if r := p.from.Spec.ReservationPercent; r != nil {
+		return int64(*r)
+	}
+	return DefaultReservation
 }
 
 // Select is the policy that applies to a node with these labels, of those that are for it; nil: none is.

@@ -113,7 +113,11 @@ func mapTier(o Options, cg string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(tiers.Set(id, enforce.Assign(o.Tier, "")), tiers.Publish())
+	if err := tiers.Set(id, enforce.Assign(o.Tier, "")); err != nil {
+		return err
+	}
+	tiers.Publish()
+	return nil
 }
 
 // runIn starts the command inside the cgroup: not a cycle of it runs outside.

@@ -19,8 +19,9 @@ func (s *Status) fromMaps(m *enforce.Snapshot, monotonic time.Duration) {
 	s.LimitsMode = m.Info.LimitsMode()
 	age := monotonic - time.Duration(m.Control.HeartbeatNs)
 	s.Loader = &Loader{
-		PID: int(m.Info.LoaderPID), SystemSharePct: int(m.Info.SystemSharePct), ReservationCPUs: float64(m.Info.ReservationMCPU) / 1000,
-		Fence: m.Info.FenceCPUs().String(), Loans: m.Info.Loans(), SMT: m.Info.SMT(), LLCs: int(m.Info.LLCs),
+		PID: int(m.Info.LoaderPID), SystemSharePct: int(m.Info.SystemSharePct), Reserves: m.Info.Reservation != 0,
+		ReservationCPUs: float64(m.Control.ReservationMCPU) / 1000,
+		Fence:           m.Info.FenceCPUs().String(), Loans: m.Info.Loans(), SMT: m.Info.SMT(), LLCs: int(m.Info.LLCs),
 		HeartbeatTimeoutS: float64(m.Info.HeartbeatTimeoutMs) / 1000, HeartbeatAgeS: max(0, age.Round(time.Millisecond).Seconds()),
 		BPFSHA256: hex.EncodeToString(m.Info.BPFSHA256[:]),
 	}

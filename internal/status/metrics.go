@@ -60,6 +60,7 @@ var (
 	gapKicks     = declare("counter", "gap_kicks_total", "Interrupts that were sent to take a CPU from background.")
 	gapRechecks  = declare("counter", "gap_rechecks_total", "Times that a CPU found higher work on its way into a gap.")
 	systemOver   = declare("counter", "system_share_exhausted_total", "Times that the system tier had used up its share.")
+	reserved     = declare("gauge", "reservation_cpus", "CPUs up to which critical comes before standard; no series where it does however much it uses.")
 	criticalOver = declare("counter", "reservation_exhausted_total", "Times that the critical tier had used up its reservation.")
 
 	crowded      = declare("gauge", "cgroups_crowded", "Cgroups beyond the 16,383 that can be told apart: limits of their own are not kept.")
@@ -113,6 +114,9 @@ func (c Collector) Collect(out chan<- prometheus.Metric) {
 	e.value(gapKicks, float64(s.Gap.Kicks))
 	e.value(gapRechecks, float64(s.Gap.Rechecks))
 	e.value(systemOver, float64(s.Gap.SystemOver))
+	if s.Loader.Reserves {
+		e.value(reserved, s.Loader.ReservationCPUs)
+	}
 	e.value(criticalOver, float64(s.Gap.CriticalOver))
 	e.value(crowded, float64(s.Crowded))
 	shown := s.Limits[:min(len(s.Limits), mostLimits)]

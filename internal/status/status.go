@@ -51,7 +51,8 @@ type Agent struct {
 type Loader struct {
 	PID               int     `json:"pid"`
 	SystemSharePct    int     `json:"system_share_pct"`
-	ReservationCPUs   float64 `json:"reservation_cpus"`    // 0: critical comes first however much it uses
+	Reserves          bool    `json:"reserves"`            // false: critical comes first however much it uses
+	ReservationCPUs   float64 `json:"reservation_cpus"`    // where it reserves; 0: critical shares with standard by weight
 	Fence             string  `json:"fence"`               // a list of CPUs; "": none
 	Loans             string  `json:"loans"`               // when background may run in the fence, as in the configuration
 	SMT               string  `json:"smt"`                 // as there

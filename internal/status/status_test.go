@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,9 +37,9 @@ func withAgent(t *testing.T, root host.Root) {
 
 func snapshot() (*enforce.Snapshot, error) {
 	s := &enforce.Snapshot{
-		Info: enforce.Info{ABI: enforce.ABI, NrCPUs: 2, HeartbeatTimeoutMs: 10000, SystemSharePct: 20, Limits: enforce.LimitsGap, LoaderPID: 4242, ReservationMCPU: 1500,
+		Info: enforce.Info{ABI: enforce.ABI, NrCPUs: 2, HeartbeatTimeoutMs: 10000, SystemSharePct: 20, Limits: enforce.LimitsGap, LoaderPID: 4242, Reservation: 1,
 			Loan: enforce.LoanIdle, SMTExclusive: 1, Fence: [8]uint64{0b11001100, 0b11}, BPFSHA256: [32]uint8{0xab, 0xcd}},
-		Control: enforce.Control{TierGen: 2, HeartbeatNs: uint64(99500 * time.Millisecond)},
+		Control: enforce.Control{TierGen: 2, HeartbeatNs: uint64(99500 * time.Millisecond), ReservationMCPU: 1500},
 		Tiers:   map[uint64]enforce.Assignment{10: enforce.Assign(tier.Critical, ""), 11: enforce.Assign(tier.Background, ""), 12: enforce.Assign(tier.Background, config.LimitsGap)},
 		Limits: []enforce.Limit{{Cgroup: 1, QuotaNs: 150e6, PeriodNs: 100e6, BurstNs: 20e6, UsedNs: 12345678900, BeyondNs: 2e9, OverrunNs: 1234567,
 			Periods: 900, HeldPeriods: 33, Holds: 77, HeldNs: 3e9, LongestHoldNs: 4321000, Held: 6, Mode: enforce.LimitsFreeze}},
@@ -87,5 +88,24 @@ func TestGolden(t *testing.T) {
 		}
 		golden.Check(t, c.name+".json", string(data)+"\n")
 		golden.Check(t, c.name+".prom", string(scrape(t, s)))
+	}
+}
+
+func TestReservationIsTold(t *testing.T) {
+	for _, c := range []struct {
+		loader Loader
+		want   string // "": nothing
+	}{
+		{Loader{}, ""},
+		{Loader{Reserves: true}, "of no CPU, as where critical pods request none: critical shares with standard by weight"},
+		{Loader{Reserves: true, ReservationCPUs: 2.5}, "critical comes first up to 2.5 CPUs; it was over that 4 times"},
+	} {
+		var out bytes.Buffer
+		(&Status{Loader: &c.loader, Gap: &Gap{CriticalOver: 4}}).Write(&out, Style{})
+		_, told, _ := strings.Cut(out.String(), "\nreservation")
+		line, _, _ := strings.Cut(told, "\n")
+		if strings.TrimSpace(line) != c.want {
+			t.Errorf("%+v: %q, not %q", c.loader, line, c.want)
+		}
 	}
 }

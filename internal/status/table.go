@@ -101,8 +101,11 @@ func (s *Status) writeHead(w io.Writer, style Style) {
 	}
 	if s.Loader != nil {
 		fmt.Fprintf(w, "scx_temper\tprocess %d, heartbeat %.1f s ago (the scheduler leaves after %s)\n", s.Loader.PID, s.Loader.HeartbeatAgeS, timeout(s.Loader.HeartbeatTimeoutS))
-		if s.Loader.ReservationCPUs > 0 {
+		switch {
+		case s.Loader.ReservationCPUs > 0:
 			fmt.Fprintf(w, "reservation\tcritical comes first up to %g CPUs; it was over that %d times\n", s.Loader.ReservationCPUs, s.Gap.CriticalOver)
+		case s.Loader.Reserves:
+			fmt.Fprintf(w, "reservation\t%s\n", style.Warn("of no CPU, as where critical pods request none: critical shares with standard by weight"))
 		}
 		if s.Loader.Fence != "" {
 			fmt.Fprintf(w, "fence\tCPUs %s, loans: %s\n", s.Loader.Fence, s.Loader.Loans)

@@ -52,7 +52,7 @@ func TestUsageErrors(t *testing.T) {
 		{"'now'", []string{"now"}},
 		{"not a number in range: '101'", []string{"--system-share", "101"}},
 		{"not a number in range: 'soon'", []string{"--heartbeat-timeout", "soon"}},
-		{"not a number of CPUs: '0'", []string{"--reservation", "0"}},
+		{"not a number of CPUs: '-1'", []string{"--reservation", "-1"}},
 		{"not a number of CPUs: 'nan'", []string{"--reservation", "nan"}},
 		{"not a number of CPUs: '2,5'", []string{"--reservation", "2,5"}},
 		{"'--heartbeat-timeout'", []string{"--heartbeat-timeout"}},

@@ -3,9 +3,13 @@
 package guest
 
 import (
+	"fmt"
 	"math"
 	"runtime"
+	"syscall"
 	"testing"
+
+	"temper.dev/temper/internal/enforce"
 )
 
 // On the deterministic machine ('make test-timed'), as all shares.
@@ -62,5 +66,92 @@ func TestTimedCriticalSharesBeyondItsReservation(t *testing.T) {
 	used(t, second(), critical, standard)
 	if share := used(t, second(), critical, standard)[0]; share < 0.98*reserved/cpus {
 		t.Errorf("critical has %.3f of the node, and wants no more than the %.3f that are reserved", share, reserved/cpus)
+	}
+}
+
+// What is reserved changes while the scheduler is attached, as pods come and go: shares follow, and what a far larger
+// reservation has left (51 s of CPU time) counts no more once there is a smaller one.
+func TestTimedSharesFollowTheReservation(t *testing.T) {
+	joinSystem(t)
+	controlledCgroup(t, "/critical")
+	controlledCgroup(t, "/standard")
+	attach(t, "--reservation", "0", "--tier", "critical="+root.Cgroup("/critical"))
+	seq := kernel(t).EnableSeq
+	cpus := float64(runtime.NumCPU())
+	critical, standard := spin(t, "/critical", 2*runtime.NumCPU()), spin(t, "/standard", 2*runtime.NumCPU())
+	reserved := 0.
+	for step, next := range []float64{0, 512, 0.5, 2, 0} {
+		if step > 0 {
+			reserve(t, next)
+			reserved = next
+		}
+		used(t, second(), critical, standard) // what they owe each other from before
+		share := used(t, 2*second(), critical, standard)[0]
+		t.Logf("%g CPUs reserved: critical has %.4f of the node", reserved, share)
+		due := (reserved + (cpus-reserved)/2) / cpus
+		if reserved >= cpus {
+			if share < 1-mostStandard {
+				t.Errorf("all is reserved, and critical has %.4f", share)
+			}
+		} else if math.Abs(share-due) > 0.03*due {
+			t.Errorf("%g CPUs are reserved: critical has %.4f, not %.4f", reserved, share, due)
+		}
+	}
+	if s := kernel(t); !s.IsTemper() || s.EnableSeq != seq {
+		t.Errorf("the scheduler was attached anew: %+v, enable_seq was %d", s, seq)
+	}
+}
+
+// reserve writes what is reserved as the agent does.
+func reserve(t *testing.T, cpus float64) {
+	t.Helper()
+	m, err := enforce.OpenTierMap(root.Pins())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	m.Reserve(uint64(cpus * 1000))
+}
+
+// How much is reserved is no matter of who attached the scheduler; whether anything is, the verifier has made use of.
+func TestAReservationIsAdopted(t *testing.T) {
+	l := attach(t, "--reservation", "2.5")
+	seq := kernel(t).EnableSeq
+	reserved := func(want uint64) {
+		t.Helper()
+		if s := snapshot(t); s.Info.Reservation != 1 || s.Control.ReservationMCPU != want {
+			t.Errorf("%+v, %+v; %d are to be reserved", s.Info, s.Control, want)
+		}
+	}
+	reserved(2500)
+	reserve(t, 7)
+	reserved(7000)
+	l.leave(t, syscall.SIGKILL)
+	reserved(7000)
+	l = adoptedBy(t, seq, "--reservation", "0")
+	reserved(0)
+	l.leave(t, syscall.SIGKILL)
+	l = startLoader(t)
+	if e := l.next(t); e.Event != enforce.EventAttached || e.Adopted || kernel(t).EnableSeq == seq {
+		t.Errorf("without a reservation the same scheduler stays: %+v", e)
+	}
+	if s := snapshot(t); s.Info.Reservation != 0 {
+		t.Errorf("%+v", s.Info)
+	}
+}
+
+func TestAgentChangesTheReservation(t *testing.T) {
+	a := startAgent(t, "reservation: 2.5\n")
+	a.await(enforce.SCX)
+	seq, pid := kernel(t).EnableSeq, loaderPID(t)
+	for _, cpus := range []float64{0.5, 3} {
+		write(t, a.config, fmt.Sprintf("reservation: %g\n", cpus))
+		if err := a.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, fmt.Sprintf("%g CPUs are reserved", cpus), func() bool { return look(t).Loader.ReservationCPUs == cpus })
+	}
+	if s := kernel(t); !s.IsTemper() || s.EnableSeq != seq || loaderPID(t) != pid {
+		t.Errorf("scx_temper was started anew: %+v, enable_seq was %d, its process %d", s, seq, pid)
 	}
 }

@@ -279,6 +279,67 @@ func TestAPodsOwnLimits(t *testing.T) {
 	await("a policy that grants it takes effect on running pods", "gap")
 }
 
+// What is reserved follows the policy, and pods as they come, go and change their tier.
+func TestReservationFollowsPods(t *testing.T) {
+	n := newNode(t, nil)
+	reserved := func(what string, want int64) {
+		t.Helper()
+		eventually(t, what, func() bool { r := n.state().Reserved; return r != nil && *r == want })
+	}
+	request := func(name, class, cpu string) *corev1.Pod {
+		t.Helper()
+		pod := bind(t, podOf("kube-system", name, class), n.name)
+		pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}
+		create(t, pod)
+		return pod
+	}
+	reserved("nothing is, where there are no pods", 0)
+	web := request("web", "temper-critical", "500m")
+	request("plain", "", "4")
+	lowered := request("db", "temper-critical", "1250m")
+	reserved("what critical pods request", 1750)
+	out, errs, status := kubectlTemper(t, server.KubeConfig, "explain", "-n", "kube-system", "web")
+	if want := "Pod/kube-system/web: requests 500m; no reservation is known to be in force on its node"; status != 0 || !strings.Contains(out, want) {
+		t.Errorf("explain says no %q, with status %d:\n%s%s", want, status, out, errs)
+	}
+
+	lowered.Labels = map[string]string{v1alpha1.TierLabel: "standard"}
+	if err := cluster.Update(t.Context(), lowered); err != nil {
+		t.Fatal(err)
+	}
+	reserved("without the one that is standard now", 500)
+	p := defaultPolicy(t).from
+	before := p.DeepCopy()
+	p.Spec.ReservationPercent = new(int32(200))
+	if err := cluster.Update(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		before.ResourceVersion = p.ResourceVersion
+		if err := cluster.Update(context.Background(), before); err != nil {
+			t.Error(err)
+		}
+	})
+	reserved("by the per cent of the policy", 1000)
+
+	eventually(t, "it is kept for the next agent", func() bool {
+		kept, err := os.ReadFile(n.root.Run("cluster.json"))
+		return err == nil && strings.Contains(string(kept), `"reservation_percent": 200`)
+	})
+	n.end(syscall.SIGKILL)
+	n.start(regexp.MustCompile(`server: .*`).ReplaceAll(asAgent(t, n.name), []byte("server: https://127.0.0.1:1")))
+	eventually(t, "the next agent is there", func() bool { return n.state().PID == n.cmd.Process.Pid })
+	reserved("what an earlier agent knew", 1000)
+
+	n.end(syscall.SIGKILL)
+	n.start(asAgent(t, n.name))
+	web.Status.Phase = corev1.PodSucceeded
+	if err := cluster.Status().Update(t.Context(), web); err != nil {
+		t.Fatal(err)
+	}
+	reserved("without the one that has ended", 0)
+}
+
 func TestSafeModeOfANode(t *testing.T) {
 	n := newNode(t, nil)
 	_, batch := n.run("batch", "", "/kubepods/besteffort")
