@@ -2,11 +2,8 @@ package lab
 
 import (
 	"context"
-	"io/fs"
 	"maps"
-	"os"
 	"path"
-	"path/filepath"
 	"strings"
 
 	"temper.dev/temper/lab/plan"
@@ -35,7 +32,7 @@ func goServiceFiles(_ context.Context, l *Lab, _ func(string)) (map[string]strin
 // postgresFiles are the programs with their libraries, and what initdb and the server read.
 func postgresFiles(ctx context.Context, l *Lab, notify func(string)) (map[string]string, error) {
 	programs := strings.TrimPrefix(plan.PostgresPrograms, "/")
-	return l.packageFiles(ctx, notify, "postgresql-15",
+	return l.cache.packageFiles(ctx, notify, "postgresql-15",
 		[]string{programs + "/postgres", programs + "/initdb", programs + "/pgbench"},
 		[]string{"usr/share/postgresql/15", "usr/lib/postgresql/15/lib"})
 }
@@ -50,7 +47,7 @@ func jvmFiles(ctx context.Context, l *Lab, notify func(string)) (map[string]stri
 		}
 		return list
 	}
-	files, err := l.packageFiles(ctx, notify, "openjdk-17-jre-headless", within("bin/java", "lib/server/libjvm.so", "lib/libjava.so",
+	files, err := l.cache.packageFiles(ctx, notify, "openjdk-17-jre-headless", within("bin/java", "lib/server/libjvm.so", "lib/libjava.so",
 		"lib/libextnet.so", "lib/libjimage.so", "lib/libnet.so", "lib/libnio.so", "lib/libzip.so"), within("lib/modules", "lib/server/classes.jsa", "lib/jvm.cfg", "conf"))
 	if err != nil {
 		return nil, err
@@ -70,49 +67,12 @@ func jvmFiles(ctx context.Context, l *Lab, notify func(string)) (map[string]stri
 
 // mariadbFiles are the server, what makes its tables, and the load.
 func mariadbFiles(ctx context.Context, l *Lab, notify func(string)) (map[string]string, error) {
-	files, err := l.packageFiles(ctx, notify, "mariadb-server-core",
+	files, err := l.cache.packageFiles(ctx, notify, "mariadb-server-core",
 		[]string{strings.TrimPrefix(plan.MariaDBProgram, "/")}, append([]string{"usr/share/mysql/english", "usr/share/mysql/charsets"}, plan.MariaDBTables...))
 	if err != nil {
 		return nil, err
 	}
-	load, err := l.packageFiles(ctx, notify, "sysbench", []string{"usr/bin/sysbench"}, []string{"usr/share/sysbench"})
+	load, err := l.cache.packageFiles(ctx, notify, "sysbench", []string{"usr/bin/sysbench"}, []string{"usr/share/sysbench"})
 	maps.Copy(files, load)
 	return files, err
-}
-
-// packageFiles are programs of a package with their libraries, and data of it: files, or folders but for what is there for
-// compilers and readers.
-func (l *Lab) packageFiles(ctx context.Context, notify func(string), name string, programs, data []string) (map[string]string, error) {
-	root, err := l.cache.packages(ctx, notify, name, programs...)
-	if err != nil {
-		return nil, err
-	}
-	files := map[string]string{}
-	for _, program := range programs {
-		needed, _, err := libraryClosure(root, program)
-		if err != nil {
-			return nil, err
-		}
-		for _, file := range needed {
-			files[file] = filepath.Join(root, file)
-		}
-	}
-	for _, place := range data {
-		err := filepath.WalkDir(filepath.Join(root, place), func(file string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() || strings.Contains(file, "llvm") || strings.Contains(file, "/bitcode/") || strings.Contains(file, "/man/") {
-				return err
-			}
-			place, err := filepath.Rel(root, file)
-			files[place] = file
-			// Debian keeps what is to be configured in /etc, and links to it.
-			if target, linkErr := os.Readlink(file); linkErr == nil && filepath.IsAbs(target) {
-				files[place] = filepath.Join(root, target)
-			}
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return files, nil
 }

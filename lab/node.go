@@ -51,6 +51,24 @@ func FetchNodeParts(ctx context.Context, c Cache, series string, modules []strin
 	return p, unpackModules(ctx, c, k.Release, dir, missing, p.Busybox)
 }
 
+// systemdProgram is where Debian has it.
+const systemdProgram = "lib/systemd/systemd"
+
+// FetchSystemd fetches systemd and the libraries that it needs, once. It returns the path of each file here by the one on
+// the node.
+func FetchSystemd(ctx context.Context, c Cache, notify func(string)) (map[string]string, error) {
+	files, err := c.packageFiles(ctx, notify, "systemd", []string{systemdProgram}, nil)
+	if err != nil {
+		return nil, err
+	}
+	for place, file := range files {
+		if filepath.Base(place) == loaderName {
+			files["lib64/"+loaderName] = file
+		}
+	}
+	return files, nil
+}
+
 // unpackModules adds modules to those that are cached.
 func unpackModules(ctx context.Context, c Cache, release, to string, names []string, busybox string) error {
 	kernels, problems := c.AvailableKernels(ctx)

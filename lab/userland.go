@@ -5,6 +5,7 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,10 +24,11 @@ const (
 	loaderName    = "ld-linux-x86-64.so.2"
 )
 
-// libraryDirs are where Debian keeps shared libraries, and where the loader looks unasked; the last two are Java's, whose
+// libraryDirs are where Debian keeps shared libraries, and where the loader looks unasked; then systemd's and Java's, whose
 // programs say where to look.
 var libraryDirs = []string{
 	"lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu",
+	"usr/lib/x86_64-linux-gnu/systemd",
 	plan.JavaHome[1:] + "/lib", plan.JavaHome[1:] + "/lib/server",
 }
 
@@ -119,6 +121,43 @@ func (s *suite) downloadWithLibraries(ctx context.Context, root, name string, bi
 		}
 		level = next
 	}
+}
+
+// packageFiles are programs of a package with their libraries, and data of it: files, or folders but for what is there for
+// compilers and readers.
+func (c Cache) packageFiles(ctx context.Context, notify func(string), name string, programs, data []string) (map[string]string, error) {
+	root, err := c.packages(ctx, notify, name, programs...)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string]string{}
+	for _, program := range programs {
+		needed, _, err := libraryClosure(root, program)
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range needed {
+			files[file] = filepath.Join(root, file)
+		}
+	}
+	for _, place := range data {
+		err := filepath.WalkDir(filepath.Join(root, place), func(file string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || strings.Contains(file, "llvm") || strings.Contains(file, "/bitcode/") || strings.Contains(file, "/man/") {
+				return err
+			}
+			place, err := filepath.Rel(root, file)
+			files[place] = file
+			// Debian keeps what is to be configured in /etc, and links to it.
+			if target, linkErr := os.Readlink(file); linkErr == nil && filepath.IsAbs(target) {
+				files[place] = filepath.Join(root, target)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
 }
 
 // libraryClosure lists the files under root that binary needs to start, itself and the loader

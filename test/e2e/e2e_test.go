@@ -35,6 +35,7 @@ var (
 	images    = flag.String("images", "../../build/images", "`FOLDER` of what 'make images' builds")
 	imageTool = flag.String("image-tool", "../../build/images/image", "`PROGRAM` of tools/image")
 	fetch     = flag.Bool("fetch", false, "only fetch what the node is made of: in the test's network namespace nothing is reached")
+	systemd   = flag.Bool("systemd", false, "the node's first process is systemd, which makes all cgroups")
 	keep      = flag.String("keep", "../../build/e2e", "`FOLDER` for the node's disk, and for what all programs said")
 )
 
@@ -47,7 +48,7 @@ var (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if *fetch {
-		if _, err := parts(context.Background()); err != nil {
+		if _, err := fetchParts(context.Background()); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -67,7 +68,7 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer machine.end()
+	defer func() { machine.end() }() // the one that runs then
 	return m.Run()
 }
 

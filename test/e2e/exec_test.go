@@ -66,6 +66,14 @@ func awaitPhase(t *testing.T, pod *corev1.Pod, phase corev1.PodPhase) {
 	})
 }
 
+// inCgroup is what the paths of a pod's cgroups have in common: systemd takes a dash for a level of its own.
+func inCgroup(pod *corev1.Pod) string {
+	if *systemd {
+		return strings.ReplaceAll(string(pod.UID), "-", "_")
+	}
+	return string(pod.UID)
+}
+
 func newClients(t *testing.T) *kubernetes.Clientset {
 	t.Helper()
 	clients, err := kubernetes.NewForConfig(plane.Config)
