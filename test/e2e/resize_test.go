@@ -23,12 +23,12 @@ func TestResize(t *testing.T) {
 	pod := podOf("kube-system", "resized", forever)
 	pod.Spec.PriorityClassName = "temper-critical"
 	// Not guaranteed: the kubelet does not resize such pods where its CPU manager is static.
-	pod.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: resources("20m", "20Mi"), Limits: resources("100m", "20Mi")}
+	pod.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: resources("20m", "20Mi"), Limits: resources("500m", "20Mi")}
 	runPod(t, pod)
 	awaitTier(t, pod, "critical")
-	awaitLimits(t, pod, 0.1)
+	awaitLimits(t, pod, 0.5)
 
-	for _, cpu := range []string{"250m", "60m"} {
+	for _, cpu := range []string{"750m", "250m"} {
 		patch := client.RawPatch(types.StrategicMergePatchType,
 			fmt.Appendf(nil, `{"spec":{"containers":[{"name":"main","resources":{"limits":{"cpu":"%s"}}}]}}`, cpu))
 		if err := cluster.SubResource("resize").Patch(t.Context(), pod, patch); err != nil {

@@ -42,7 +42,7 @@ func TestPodsLandInTheirTiers(t *testing.T) {
 	})
 	guaranteed, burstable, bestEffort := podOf("shop", "guaranteed", forever), podOf("shop", "burstable", forever), podOf("shop", "besteffort", forever)
 	guaranteed.Spec.PriorityClassName = "temper-critical"
-	guaranteed.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: resources("100m", "20Mi"), Limits: resources("100m", "20Mi")}
+	guaranteed.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: resources("500m", "20Mi"), Limits: resources("500m", "20Mi")}
 	burstable.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: resources("100m", "20Mi")}
 	for pod, tier := range map[*corev1.Pod]v1alpha1.Tier{guaranteed: "critical", burstable: "standard", bestEffort: "background"} {
 		awaitTier(t, runPod(t, pod), tier)
