@@ -62,10 +62,11 @@ demo: lab-deps build ## what Temper does to two services, in about ten minutes; 
 records: build peers ## measure all that the claims stand on; takes about four hours, can be interrupted and run again
 	@scripts/records.sh records
 
-# Beside test-guest: a build that gives way to it.
+# Side by side: what asks for one CPU each; and a build that gives way.
 test: deps build jvm-service test-unit pathfence-test pathfence-java-test test-kubernetes ## the tests that CI runs
 	$(MAKE) --jobs=2 test-guest kubernetes-node
-	$(MAKE) test-timed test-lab e2e-quick
+	$(MAKE) test-timed
+	$(MAKE) --jobs=2 test-lab e2e-quick
 
 # -count=1: of files outside of a module go does not notice that they have changed.
 test-unit: ## the tests that need no guest
