@@ -85,7 +85,7 @@ scale: kubernetes temper-agent ## what the agent takes on a node of 110 pods, an
 	TEMPER_KUBERNETES=$(CURDIR)/build/kubernetes $(GO) test -count=1 -v -tags kubernetes,scale -timeout 40m ./test/kubernetes \
 		-run 'TestScale|TestAnAPIServerThatGoes' -away 10m -records $(CURDIR)/records/agent
 
-kubernetes-node: kubernetes ## what a whole cluster needs beside: scheduler, controllers, kubelet, containerd; another 6 minutes
+kubernetes-node: lab-deps kubernetes ## what a whole cluster needs beside: scheduler, controllers, kubelet, containerd; another 6 minutes
 	nice scripts/kubernetes.sh build/kubernetes kube-scheduler kube-controller-manager kubelet \
 		containerd containerd-shim-runc-v2 ctr runc ptp loopback host-local
 
@@ -102,7 +102,7 @@ e2e: ## Temper on a node with a real kubelet and containerd, in a virtual machin
 e2e-quick: E2E := -test.run '^(TestNodeIsReady|TestAgentEnforces|TestRuntimeTellsTheAgent|TestTierBeforeFirstInstruction|TestPodsLandInTheirTiers)$$'
 e2e-quick: ## of that, only: the node enforces, pods are in their tiers, and before their first instruction
 e2e e2e-quick: ON_SYSTEMD := $(if $(SYSTEMD),-systemd)
-e2e e2e-quick: kubernetes-node images lab-deps
+e2e e2e-quick: lab-deps kubernetes-node images
 	CGO_ENABLED=0 $(GO) build $(GOFLAGS_STATIC) -o build/images/tierof ./test/e2e/tierof
 	$(GO) test -c -tags e2e -o build/e2e.test ./test/e2e
 	build/e2e.test -fetch $(ON_SYSTEMD)

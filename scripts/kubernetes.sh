@@ -34,8 +34,7 @@ of() (
 # With seccomp, which the kubelet asks of every sandbox, and which is C; statically, since the node has no C library.
 runc() (
 	cd node
-	[ -f /usr/include/seccomp.h ] || apt-get -qq install --yes --no-install-recommends libseccomp-dev >/dev/null ||
-		fail "libseccomp-dev cannot be installed; run it as root"
+	[ -f /usr/include/seccomp.h ] || fail "no seccomp.h; run 'make deps', or install libseccomp-dev"
 	CGO_ENABLED=1 go build -tags 'netgo osusergo seccomp' -ldflags '-s -w -extldflags -static' -o "$folder/runc" github.com/opencontainers/runc
 )
 
