@@ -131,9 +131,10 @@ int main(int argc, char **argv)
 	hpet[HPET_CONFIG] = HPET_ENABLE;
 	memcpy((void *)code, conductor, conductor_end - conductor);
 	*step = us * HPET_TICKS_PER_US * (2 + 1.0 / cpus);
-	/* Again, since an interrupt between two writes to the APIC may send something of its own, and ours elsewhere. */
-	for (int tries = 0; !*rounds && tries < 10; tries++)
-		start_conductor(cpus);
+	start_conductor(cpus);
+	/* Its first turn comes when those of the others end, which nobody keeps short yet. */
+	for (int ms = 0; !*rounds && ms < 1000; ms++)
+		usleep(1000);
 	if (!*rounds) {
 		fprintf(stderr, "quantum: CPU %d, the conductor, does not run\n", cpus);
 		return 1;
