@@ -3,6 +3,7 @@
 package kubernetes
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -191,6 +192,23 @@ func defaultPolicy(t *testing.T) policyOf {
 		t.Fatal(err)
 	}
 	return policyOf{p, &from}
+}
+
+// changeDefaultPolicy changes it until the test ends.
+func changeDefaultPolicy(t *testing.T, change func(*v1alpha1.TierPolicySpec)) {
+	t.Helper()
+	p := defaultPolicy(t).from
+	before := p.DeepCopy()
+	change(&p.Spec)
+	if err := cluster.Update(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		before.ResourceVersion = p.ResourceVersion
+		if err := cluster.Update(context.Background(), before); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func randomSpec(random *rand.Rand, classes []string, values []int32) v1alpha1.TierPolicySpec {

@@ -264,18 +264,7 @@ func TestAPodsOwnLimits(t *testing.T) {
 			t.Errorf("explain says no %q, with status %d:\n%s%s", want, status, out, errs)
 		}
 	}
-	p := defaultPolicy(t).from
-	before := p.DeepCopy()
-	p.Spec.PodLimits = []string{"gap", "freeze"}
-	if err := cluster.Update(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		before.ResourceVersion = p.ResourceVersion
-		if err := cluster.Update(context.Background(), before); err != nil {
-			t.Error(err)
-		}
-	})
+	changeDefaultPolicy(t, func(p *v1alpha1.TierPolicySpec) { p.PodLimits = []string{"gap", "freeze"} })
 	await("a policy that grants it takes effect on running pods", "gap")
 }
 
@@ -308,18 +297,7 @@ func TestReservationFollowsPods(t *testing.T) {
 		t.Fatal(err)
 	}
 	reserved("without the one that is standard now", 500)
-	p := defaultPolicy(t).from
-	before := p.DeepCopy()
-	p.Spec.ReservationPercent = new(int32(200))
-	if err := cluster.Update(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		before.ResourceVersion = p.ResourceVersion
-		if err := cluster.Update(context.Background(), before); err != nil {
-			t.Error(err)
-		}
-	})
+	changeDefaultPolicy(t, func(p *v1alpha1.TierPolicySpec) { p.ReservationPercent = new(int32(200)) })
 	reserved("by the per cent of the policy", 1000)
 
 	eventually(t, "it is kept for the next agent", func() bool {
@@ -421,17 +399,8 @@ func TestANodeThatIsTooSmall(t *testing.T) {
 }
 
 func TestANodeThatNoPolicySelects(t *testing.T) {
-	p := defaultPolicy(t).from
-	open := p.DeepCopy()
-	p.Spec.NodeSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "temper", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"off"}}}}
-	if err := cluster.Update(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		open.ResourceVersion = p.ResourceVersion
-		if err := cluster.Update(context.Background(), open); err != nil {
-			t.Error(err)
-		}
+	changeDefaultPolicy(t, func(p *v1alpha1.TierPolicySpec) {
+		p.NodeSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "temper", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"off"}}}}
 	})
 	n := newNode(t, map[string]string{"temper": "off"})
 	n.awaitCondition(v1alpha1.ConditionEnforced, "False NoPolicy")
