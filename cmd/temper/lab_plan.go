@@ -61,11 +61,11 @@ func describePlan() string {
 	var b strings.Builder
 	b.WriteString("\n\nScenarios:\n")
 	for _, s := range lab.Scenarios {
-		b.WriteString("  " + pad(s.Name, 13) + s.Summary + "\n")
+		b.WriteString("  " + pad(s.Name, 16) + s.Summary + "\n")
 	}
 	b.WriteString("\nArms:\n")
 	for _, a := range plan.Arms {
-		b.WriteString("  " + pad(a.Name, 13) + a.Summary + "\n")
+		b.WriteString("  " + pad(a.Name, 16) + a.Summary + "\n")
 	}
 	return strings.TrimRight(b.String(), "\n")
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -34,7 +35,7 @@ func (l *ladder) enterArm(ctx context.Context, arm plan.Arm) (mode string, leave
 	detach := func() error { return nil }
 	switch {
 	case arm.Scheduler == plan.Temper:
-		detach, err = l.attachTemper(ctx)
+		detach, err = l.attachTemper(ctx, l.optionsOf(arm))
 	case arm.Scheduler != "":
 		detach, err = l.attachPeer(ctx, arm)
 	}
@@ -71,10 +72,18 @@ func underPolicy(cmd *exec.Cmd, policy plan.Policy) {
 	}
 }
 
+// optionsOf are those of scx_temper that say neither tiers nor how it speaks.
+func (l *ladder) optionsOf(arm plan.Arm) []any {
+	if arm.Reserved {
+		return append(slices.Clone(l.options), "--reservation", l.CPUs)
+	}
+	return l.options
+}
+
 // attachTemper starts the loader and waits until it says that the scheduler is attached.
-func (l *ladder) attachTemper(ctx context.Context) (leave func() error, err error) {
+func (l *ladder) attachTemper(ctx context.Context, options []any) (leave func() error, err error) {
 	cmd, err := l.command(ctx, "scx_temper", append([]any{"--json",
-		"--tier", "critical=" + l.cgroup("critical"), "--tier", "background=" + l.cgroup("background")}, l.options...)...)
+		"--tier", "critical=" + l.cgroup("critical"), "--tier", "background=" + l.cgroup("background")}, options...)...)
 	if err != nil {
 		return nil, err
 	}

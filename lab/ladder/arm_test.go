@@ -1,6 +1,7 @@
 package ladder
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -147,5 +148,15 @@ func TestTheServiceRunsUnderTheArmsPolicy(t *testing.T) {
 	}
 	if got := arguments(); !strings.HasSuffix(got[0], " fifo") {
 		t.Errorf("the generator was called with %q", got)
+	}
+}
+
+func TestReservedArm(t *testing.T) {
+	l := &ladder{Plan: plan.Plan{CPUs: 4}, options: []any{"--limits", "gap"}}
+	for name, want := range map[string]string{"temper": "[--limits gap]", "temper-reserved": "[--limits gap --reservation 4]"} {
+		arm, _ := plan.FindArm(name)
+		if got := fmt.Sprint(l.optionsOf(arm)); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
 	}
 }

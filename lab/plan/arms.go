@@ -15,6 +15,7 @@ type Arm struct {
 
 	Scheduler string   // that is attached, by the first word of the kernel's name for it; "": stock
 	Command   []string // what attaches it, unless it is Temper
+	Reserved  bool     // Temper has a reservation, of all CPUs of the application: critical never is beyond it
 }
 
 // Policy is a scheduling policy of threads, as the load programs name it (the load folder's load.h); "": the default.
@@ -53,6 +54,8 @@ var Arms = []Arm{
 		Summary: "stock, as the kernel boots; the service is SCHED_FIFO, throttled by 6.18's fair server: 50 ms a second of each CPU for others"},
 	{Name: "temper", Preempt: "lazy", Scheduler: Temper, Summary: "scx_temper, on the kernel as it boots"},
 	{Name: "temper-full", Preempt: "full", Scheduler: Temper, Summary: "scx_temper, preempt=full"},
+	{Name: "temper-reserved", Preempt: "lazy", Scheduler: Temper, Reserved: true,
+		Summary: "scx_temper with a reservation, as a node of a cluster has it: of all application CPUs"},
 	{Name: "simple", Preempt: "lazy", Scheduler: "simple", Command: []string{"scx_simple"}, Summary: "scx_simple, the kernel's own example: knows no background"},
 	{Name: "lavd", Preempt: "lazy", Scheduler: "lavd", Command: []string{"scx_lavd", "--performance"}, Summary: "scx_lavd --performance"},
 	{Name: "layered", Preempt: "lazy", Scheduler: "layered", Command: []string{"scx_layered", "--hi-fb-thread-name", ServiceThreads, "f:/etc/layered.json"},
