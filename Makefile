@@ -98,7 +98,7 @@ images: build temper-agent | build/images ## Temper's container image, as an OCI
 
 # Busybox is the lab's: what pods of the test run, and what holds a pod's namespaces.
 # SYSTEMD=1: systemd is the node's first process, and makes the pods' cgroups.
-e2e: ## Temper on a node with a real kubelet and containerd, in a virtual machine; SYSTEMD=1: with systemd
+e2e: ## Temper on a node with a real kubelet and containerd, in a virtual machine; SYSTEMD=1: with systemd; RECORDS=records/agent: keep what exec took
 e2e-quick: E2E := -test.run '^(TestNodeIsReady|TestAgentEnforces|TestRuntimeTellsTheAgent|TestTierBeforeFirstInstruction|TestPodsLandInTheirTiers)$$'
 e2e-quick: ## of that, only: the node enforces, pods are in their tiers, and before their first instruction
 e2e e2e-quick: ON_SYSTEMD := $(if $(SYSTEMD),-systemd)
@@ -106,8 +106,8 @@ e2e e2e-quick: lab-deps kubernetes-node images
 	CGO_ENABLED=0 $(GO) build $(GOFLAGS_STATIC) -o build/images/tierof ./test/e2e/tierof
 	$(GO) test -c -tags e2e -o build/e2e.test ./test/e2e
 	build/e2e.test -fetch $(ON_SYSTEMD)
-	cd test/e2e && timeout 2400 ../../scripts/e2e.sh ../../build/e2e.test -test.v $(E2E) $(ON_SYSTEMD) -image-tool $(CURDIR)/$(IMAGE) \
-		-programs $(CURDIR)/build/kubernetes -images $(CURDIR)/build/images -keep $(CURDIR)/build/e2e
+	cd test/e2e && timeout 3600 ../../scripts/e2e.sh ../../build/e2e.test -test.v $(E2E) $(ON_SYSTEMD) -image-tool $(CURDIR)/$(IMAGE) \
+		-programs $(CURDIR)/build/kubernetes -images $(CURDIR)/build/images -keep $(CURDIR)/build/e2e $(if $(RECORDS),-records $(CURDIR)/$(RECORDS))
 
 # Linked statically: the guest has no C library.
 guest-tests: | build/guest
@@ -136,6 +136,10 @@ SHORT_LADDER := chain --arms temper --steps 0,2 --up-down --bursty --seconds 1 -
 # Where equal arms differ by chance in windows so short, the A/A study says by how much. From 2
 # spinners on: at 1, strictness bounds the background work (docs/decisions/0006).
 GUARD := chain --arms cpuidle,temper --steps 0,2,4 --seconds 4 --warm-up 1
+# One window may be past a bar by chance, which another build of the guest is enough for: what misses with one seed is judged
+# by three.
+MEASURE_GUARD = bin/temper lab study $(GUARD) --out build/guard
+JUDGE_GUARD = bin/temper bench report build/guard/*.json --aa $(AA_RECORDS) --check >build/guard.txt
 space := $(eval) $(eval)
 comma := ,
 AA_RECORDS = $(subst $(space),$(comma),$(wildcard records/aa/chain-*.json))
@@ -144,8 +148,9 @@ test-lab: build ## the lab is deterministic, and Temper keeps its bars against s
 	bin/temper lab ladder $(SHORT_LADDER) --json build/lab-1.json >/dev/null
 	bin/temper lab ladder $(SHORT_LADDER) --json build/lab-2.json >/dev/null
 	bin/temper bench compare build/lab-1.json build/lab-2.json
-	bin/temper lab ladder $(GUARD) --json build/guard.json >/dev/null
-	bin/temper bench report build/guard.json --aa $(AA_RECORDS) --check >build/guard.txt || { cat build/guard.txt; exit 1; }
+	rm -rf build/guard
+	$(MEASURE_GUARD) --seeds 1
+	$(JUDGE_GUARD) || { $(MEASURE_GUARD) --seeds 2-3 && $(JUDGE_GUARD) || { cat build/guard.txt; exit 1; }; }
 	tail -n 1 build/guard.txt
 
 # On the fast machine: each seed takes half a minute of a CPU, and ends differently each time. What the
