@@ -13,11 +13,12 @@ import (
 
 // Record is what one scenario came to.
 type Record struct {
-	Scenario string   `json:"scenario"` // in words
-	Agent    string   `json:"agent"`    // SHA-256 of its program
-	Kernel   string   `json:"kernel"`
-	Cluster  string   `json:"cluster"` // version of the API server
-	Figures  []Figure `json:"figures"`
+	Scenario  string   `json:"scenario"`            // in words
+	Agent     string   `json:"agent"`               // SHA-256 of its program
+	Scheduler string   `json:"scheduler,omitempty"` // SHA-256 of the BPF object, where one was attached
+	Kernel    string   `json:"kernel"`
+	Cluster   string   `json:"cluster"` // version of the API server
+	Figures   []Figure `json:"figures"`
 }
 
 // Figure is what was counted. One without a bar is told for its own sake.
@@ -70,7 +71,11 @@ func (r *Record) Write(path string) error { return host.WriteJSON(path, r) }
 
 // Table shows the record in a document.
 func (r *Record) Table(w io.Writer) {
-	fmt.Fprintf(w, "\n## %s\n\nAgent %.12s, Kubernetes %s, kernel %s.\n\n| figure | | bar | |\n| --- | --- | --- | --- |\n", r.Scenario, r.Agent, r.Cluster, r.Kernel)
+	of := fmt.Sprintf("Agent %.12s, Kubernetes %s, kernel %s", r.Agent, r.Cluster, r.Kernel)
+	if r.Scheduler != "" {
+		of += fmt.Sprintf(", BPF object %.12s", r.Scheduler)
+	}
+	fmt.Fprintf(w, "\n## %s\n\n%s.\n\n| figure | | bar | |\n| --- | --- | --- | --- |\n", r.Scenario, of)
 	for _, f := range r.Figures {
 		verdict := ""
 		switch {

@@ -75,9 +75,10 @@ func (c *controlPlane) startControllers(programs string) error {
 	if err := c.write("scheduler.yaml", []byte(configuration)); err != nil {
 		return err
 	}
+	// A second of a busy node takes up to ten of the host's, and one is given up after some missed beats in ten seconds each.
 	for name, args := range map[string][]string{
 		"kube-scheduler": {"--config", filepath.Join(c.dir, "scheduler.yaml"), "--secure-port=0"},
-		"kube-controller-manager": {"--kubeconfig", c.kubeconfig, "--leader-elect=false", "--secure-port=0",
+		"kube-controller-manager": {"--kubeconfig", c.kubeconfig, "--leader-elect=false", "--secure-port=0", "--node-monitor-grace-period=10m",
 			"--service-account-private-key-file", filepath.Join(c.dir, "sa-signer.key"), "--root-ca-file", filepath.Join(c.dir, "api-ca.crt")},
 	} {
 		p, err := launch(filepath.Join(c.dir, name+".log"), exec.Command(filepath.Join(programs, name), args...))

@@ -47,7 +47,7 @@ func (b *toolbox) awaitCPU(pod *corev1.Pod) (cpu string) {
 			own=$(cat $cg/cpuset.cpus) || exit
 			[ -z "$own" ] || echo $(for task in $(cat $cg/cgroup.threads); do cut -d' ' -f39 /proc/$task/stat; done | sort -u) $own
 		done`, inCgroup(pod))
-	eventually(b.t, pod.Name+" has one CPU", func() (bool, string) {
+	onNode(b.t, pod.Name+" has one CPU", func() (bool, string) {
 		out, err := b.try(script)
 		var last string
 		_, scan := fmt.Sscanf(out, "%s %s", &last, &cpu)

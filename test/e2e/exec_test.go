@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -159,15 +158,13 @@ func (b *toolbox) sh(script string) string {
 	return out
 }
 
-// await awaits that a script prints something, and says how long that took. Nothing may answer meanwhile.
-func (b *toolbox) await(script, want string) time.Duration {
+// await awaits that a script prints something. Nothing may answer meanwhile.
+func (b *toolbox) await(script, want string) {
 	b.t.Helper()
-	started := time.Now()
-	eventually(b.t, script+" prints "+want, func() (bool, string) {
+	onNode(b.t, script+" prints "+want, func() (bool, string) {
 		out, err := b.try(script)
 		return err == nil && out == want, fmt.Sprint(out, err)
 	})
-	return time.Since(started)
 }
 
 // idle is the node's time since it was booted, and for how long its CPUs were idle, all of them together, in seconds.

@@ -41,10 +41,12 @@ func startNode(ctx context.Context, kubeconfig []byte) (*node, error) {
 		return nil, err
 	}
 	n := &node{console: filepath.Join(*keep, "console.log")}
-	// One host thread: with several, a CPU may run code that the kernel has replaced, as it does whenever a scheduler is
+	// Its clock counts instructions, 1e9 a second of both CPUs together, and the host's time while both are idle: what the
+	// node's own work takes is then as on a slow real one, however fast this host is just now (decision 37). One host thread,
+	// which that needs: with several, a CPU may run code that the kernel has replaced, as it does whenever a scheduler is
 	// attached, and the node dies of it (decision 11).
 	n.command = []string{"qemu-system-x86_64",
-		"-machine", "q35", "-accel", "tcg,thread=single", "-cpu", "max", "-smp", "2", "-m", memoryMB,
+		"-machine", "q35", "-accel", "tcg,thread=single", "-icount", "shift=0,sleep=on", "-cpu", "max", "-smp", "2", "-m", memoryMB,
 		"-nodefaults", "-no-reboot", "-display", "none",
 		"-kernel", parts.Vmlinuz, "-initrd", initrd,
 		"-append", "console=ttyS0 quiet panic=-1 no_timer_check tsc=reliable cryptomgr.notests rdinit=/init",

@@ -27,7 +27,7 @@ func TestRuntimeTellsTheAgent(t *testing.T) {
 // awaitSaid awaits that the agent has said something so many times since it was started, and returns all that it said.
 func awaitSaid(t *testing.T, text string, times int) (log string) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("the agent has said %q (%d)", text, times), func() (bool, string) {
+	onNode(t, fmt.Sprintf("the agent has said %q (%d)", text, times), func() (bool, string) {
 		var err error
 		log, err = logOf(t, release, agentPod(t))
 		return strings.Count(log, text) >= times, fmt.Sprint(log, err)
@@ -102,7 +102,7 @@ func (b *toolbox) awaitAsked(pod *corev1.Pod) {
 	b.t.Helper()
 	const script = `pid=$(pidof containerd); stacks=/host/tmp/containerd.$pid.stacks.log; rm -f $stacks; kill -USR1 $pid
 		until [ -s $stacks ]; do usleep 50000; done; grep -q 'adaptation.*startContainer' $stacks && echo waits`
-	eventually(b.t, "containerd waits for the agent", func() (bool, string) {
+	onNode(b.t, "containerd waits for the agent", func() (bool, string) {
 		if err := cluster.Get(b.t.Context(), client.ObjectKeyFromObject(pod), pod); err != nil {
 			return false, err.Error()
 		}

@@ -55,7 +55,7 @@ func TestReboot(t *testing.T) {
 		return c.RestartCount > 0 && c.State.Running != nil, fmt.Sprintf("%+v", c)
 	})
 	awaitTier(t, pod, "critical")
-	eventually(t, "the tier map has what is there, and no more", func() (bool, string) {
+	onNode(t, "the tier map has what is there, and no more", func() (bool, string) {
 		s, err := nodeStatus(t)
 		if err != nil {
 			return false, err.Error()

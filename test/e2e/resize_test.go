@@ -54,7 +54,7 @@ func TestResize(t *testing.T) {
 // awaitLimits awaits that the scheduler keeps so many CPUs for the pod's cgroup and for its container's.
 func awaitLimits(t *testing.T, pod *corev1.Pod, cpus float64) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("the scheduler keeps %s at %g CPUs", pod.Name, cpus), func() (bool, string) {
+	onNode(t, fmt.Sprintf("the scheduler keeps %s at %g CPUs", pod.Name, cpus), func() (bool, string) {
 		node, err := nodeStatus(t)
 		var kept []float64
 		for _, l := range node.Limits {
