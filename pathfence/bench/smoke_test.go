@@ -43,6 +43,9 @@ func TestSmoke(t *testing.T) {
 		other = "concurrency-limits, Vegas"
 	}
 	run := []string{"--node", *node, "--java", *jar, "--quick", "--regardless", "--json", file, "--arm", other, "--arm", record.Fence}
+	if *jar == "" { // only there are services that call several others, and neighbours are the same
+		names = append(names, record.SocialSlow, "2 CPU neighbours", "1 memory neighbour")
+	}
 	for _, name := range names {
 		run = append(run, "--disturbance", name)
 	}
@@ -69,6 +72,11 @@ func TestSmoke(t *testing.T) {
 	check(t, r, record.Capacity, record.NetworkSlow, record.Slowed)
 	check(t, r, record.Alone, record.None, record.Innocent)
 	check(t, r, record.Alone, record.Network, record.Innocent)
+	if *jar == "" {
+		check(t, r, record.Capacity, record.SocialSlow, record.Slowed)
+		check(t, r, record.Alone, record.Social, record.Innocent)
+		checkPaths(t, r)
+	}
 	if len(r.Machine.Hashes[filepath.Base(*node)]) != 64 || r.Machine.CPUs == 0 {
 		t.Errorf("the machine is %+v", r.Machine)
 	}
@@ -86,5 +94,24 @@ func check(t *testing.T, r record.Record, arm, disturbance, path string) {
 	row := r.Rows[i]
 	if fates := row.Goodput + float64(row.Shed+row.Timeouts); row.Offered == 0 || fates != row.Offered { // of one second
 		t.Errorf("%s, %s, %s path: %v fates of %v requests", arm, disturbance, path, fates, row.Offered)
+	}
+}
+
+// Where a row has several paths, their figures add up to it.
+func checkPaths(t *testing.T, r record.Record) {
+	t.Helper()
+	for _, row := range r.Rows {
+		several := map[string]int{record.Innocent: 16, record.Slowed: 8}[row.Path]
+		if record.Calm(row.Disturbance) != record.Social || row.Arm == record.Capacity {
+			several = 0
+		}
+		offered, fates := 0.0, 0.0
+		for _, path := range row.Paths {
+			offered += path.Offered
+			fates += path.Goodput + float64(path.Shed+path.Timeouts)
+		}
+		if len(row.Paths) != several || several > 0 && (offered != row.Offered || fates != row.Offered) { // of one second
+			t.Errorf("%s, %s, %s: %d paths, %v requests and %v fates of %v", row.Arm, row.Disturbance, row.Path, len(row.Paths), offered, fates, row.Offered)
+		}
 	}
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// pathfence-bench-node: a service or a downstream of the benchmark. The controller in .. starts it.
+// pathfence-bench-node: a service, a downstream or a neighbour of the benchmark. The controller in .. starts it.
 #include <thrift/concurrency/ThreadFactory.h>
 
 #include <getopt.h>
@@ -43,18 +43,19 @@ void serve(const std::map<std::string, std::shared_ptr<at::server::TNonblockingS
 namespace {
 
 // Reads NAME=PORT into a map.
-void add_port(std::map<std::string, int>& to, const std::string& text) {
+void add_port(std::map<std::string, std::vector<int>>& to, const std::string& text) {
     const auto equals = text.find('=');
     if (equals == std::string::npos) throw std::invalid_argument(text + " is not NAME=PORT");
-    to[text.substr(0, equals)] = std::stoi(text.substr(equals + 1));
+    to[text.substr(0, equals)].push_back(std::stoi(text.substr(equals + 1)));
 }
 
-enum Option { kThreads = 1, kWorkers, kDownstream, kBulkhead, kMost, kTarget, kExpire, kFence, kOnward };
+enum Option { kThreads = 1, kWorkers, kDownstream, kBulkhead, kMost, kTarget, kExpire, kFence, kOnward, kPercent };
 
 const option kOptions[] = {
     {"threads", required_argument, nullptr, kThreads}, {"workers", required_argument, nullptr, kWorkers},   {"downstream", required_argument, nullptr, kDownstream},
     {"bulkhead", no_argument, nullptr, kBulkhead},     {"most", required_argument, nullptr, kMost},         {"target-ms", required_argument, nullptr, kTarget},
     {"expire-ms", required_argument, nullptr, kExpire}, {"fence", required_argument, nullptr, kFence},       {"onward", no_argument, nullptr, kOnward},
+    {"percent", required_argument, nullptr, kPercent},
     {nullptr, 0, nullptr, 0},
 };
 
@@ -63,6 +64,7 @@ void run(int count, char** arguments) {
     bench::ServiceOptions service;
     for (int o; (o = getopt_long(count, arguments, "", kOptions, nullptr)) != -1;) switch (o) {
             case kThreads: downstream.threads = std::stoul(optarg); break;
+            case kPercent: downstream.percent = std::stol(optarg); break;
             case kWorkers: service.workers = std::stoul(optarg); break;
             case kDownstream: add_port(service.downstreams, optarg); break;
             case kBulkhead: service.bulkhead = true; break;
@@ -78,8 +80,10 @@ void run(int count, char** arguments) {
         bench::run_downstream(downstream);
     else if (kind == "service")
         bench::run_service(service);
+    else if (kind == "spin" || kind == "stream")
+        bench::run_neighbour(kind == "stream");
     else
-        throw std::invalid_argument("neither downstream nor service");
+        throw std::invalid_argument("neither downstream, service, spin nor stream");
 }
 
 }  // namespace

@@ -19,13 +19,15 @@ using at::server::TNonblockingServer;
 
 // Each worker has its own connection to each downstream, as Thrift's clients are for one thread.
 void pass_on(const ServiceOptions& options, const std::string& path, std::int64_t work_us) {
-    thread_local std::map<std::string, Connection> connections;
-    const auto at = connections.try_emplace(path, options.downstreams.at(path), options.onward).first;
-    try {
-        at->second.call(path, work_us);
-    } catch (...) {
-        connections.erase(at);
-        throw;
+    thread_local std::map<int, Connection> connections;
+    for (const int port : options.downstreams.at(path)) {
+        const auto at = connections.try_emplace(port, port, options.onward).first;
+        try {
+            at->second.call(path, work_us);
+        } catch (...) {
+            connections.erase(at);
+            throw;
+        }
     }
 }
 
@@ -58,7 +60,7 @@ void run_service(const ServiceOptions& options) {
         [&](const std::string& path, std::int64_t work_us) { pass_on(options, path, work_us); });
     std::map<std::string, std::shared_ptr<TNonblockingServer>> servers;
     if (options.bulkhead)
-        for (const auto& [path, port] : options.downstreams) servers[path] = plain(options, processor, options.downstreams.size());
+        for (const auto& [path, ports] : options.downstreams) servers[path] = plain(options, processor, options.downstreams.size());
     else
         servers["service"] = options.fence.empty() ? plain(options, processor, 1) : fenced(options, processor);
     serve(servers);

@@ -28,15 +28,17 @@ func (b Bar) Holds() bool {
 }
 
 // Isolation are the disturbances of one downstream that bars speak of.
-var Isolation = []string{Slow, Freeze, NetworkSlow, NetworkFreeze}
+var Isolation = []string{Slow, Freeze, NetworkSlow, NetworkFreeze, SocialSlow, SocialFreeze}
 
 // What no arm has to be compared under.
-var undisturbed = []string{None, Network, Recovery, Saturation}
+var undisturbed = []string{None, Network, Social, Recovery, Saturation}
 
-// calm is the disturbance under which a path is alone for comparison.
-func calm(disturbance string) string {
-	if strings.HasPrefix(disturbance, Network) {
-		return Network
+// Calm is the disturbance under which a path is alone for comparison.
+func Calm(disturbance string) string {
+	for _, calm := range []string{Network, Social} {
+		if strings.HasPrefix(disturbance, calm) {
+			return calm
+		}
 	}
 	return None
 }
@@ -84,7 +86,7 @@ func (r Record) isolation(d string) []Bar {
 			return in.Goodput / in.Offered
 		}),
 		bar("innocent path's p99 over its p99 alone", 1.20, true, func(l look) float64 {
-			return l.at(Fence, d, Innocent).P99 / l.at(Alone, calm(d), Innocent).P99
+			return l.at(Fence, d, Innocent).P99 / l.at(Alone, Calm(d), Innocent).P99
 		}),
 		bar("slowed path's goodput over what its downstream can serve", 0.85, false, func(l look) float64 {
 			return over(l.at(Fence, d, Slowed).Goodput, l.at(Capacity, d, Slowed).Goodput)
@@ -96,7 +98,7 @@ func (r Record) isolation(d string) []Bar {
 			return over(total(l, Fence, d), total(l, Shared, d))
 		}),
 		bar("seconds until the innocent path is back", 0.5, true, func(l look) float64 {
-			return Back(l.at(Fence, d, Innocent), l.at(Alone, calm(d), Innocent))
+			return Back(l.at(Fence, d, Innocent), l.at(Alone, Calm(d), Innocent))
 		}),
 	}
 }

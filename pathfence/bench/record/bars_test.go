@@ -19,7 +19,7 @@ func example() Record {
 		for i := range onset {
 			onset[i] = p99
 		}
-		r.Rows = append(r.Rows, Row{Arm: arm, Disturbance: disturbance, Path: path, Repetition: repetition, Offered: offered, Goodput: goodput, P50: p99 / 4, P99: p99, Onset: onset, Valid: true})
+		r.Rows = append(r.Rows, Row{Arm: arm, Disturbance: disturbance, Path: path, Repetition: repetition, Figures: Figures{Offered: offered, Goodput: goodput, P50: p99 / 4, P99: p99}, Onset: onset, Valid: true})
 	}
 	for repetition := 1; repetition <= 3; repetition++ {
 		more := float64(repetition)
@@ -194,5 +194,16 @@ func TestSpread(t *testing.T) {
 	}
 	if s := spread(nil); !math.IsNaN(s.Median) || s.String() != "–" {
 		t.Errorf("of nothing: %v", s)
+	}
+}
+
+// Each topology's paths are compared with what they were alone in the same topology.
+func TestCalm(t *testing.T) {
+	for disturbance, want := range map[string]string{
+		Slow: None, Surge: None, Network: Network, NetworkFreeze: Network, Social: Social, SocialSlow: Social, SocialFreeze: Social,
+	} {
+		if got := Calm(disturbance); got != want {
+			t.Errorf("%s is compared with %s", disturbance, got)
+		}
 	}
 }

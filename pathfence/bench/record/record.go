@@ -41,6 +41,11 @@ const (
 	Network       = "network" // undisturbed
 	NetworkSlow   = "network, slow tenfold"
 	NetworkFreeze = "network, frozen 400 of 500 ms"
+
+	// The whole of it.
+	Social       = "social network"
+	SocialSlow   = "social network, slow tenfold"
+	SocialFreeze = "social network, frozen 400 of 500 ms"
 )
 
 // Record is all runs of one seed, in the order in which they were done. It holds no date and no host's name.
@@ -62,25 +67,32 @@ type Machine struct {
 	Hashes map[string]string `json:"hashes"`        // SHA-256 of the programs
 }
 
-// Row is what one path got from one arm while it was disturbed, or recovered.
+// Row is what one path got from one arm while it was disturbed, or recovered; or several paths, added up.
 type Row struct {
-	Arm         string  `json:"arm"`
-	Disturbance string  `json:"disturbance"`
-	Path        string  `json:"path"`
-	Repetition  int     `json:"repetition"`
-	Offered     float64 `json:"offered_per_s"`
-	Goodput     float64 `json:"goodput_per_s"` // answered within the target
-	P50         float64 `json:"p50_ms"`        // from when requests were due, of all that were not shed; without an answer: the client's patience
-	P99         float64 `json:"p99_ms"`
-	Shed        int     `json:"shed"`     // refused
-	Timeouts    int     `json:"timeouts"` // neither refused nor answered within the target
+	Arm         string `json:"arm"`
+	Disturbance string `json:"disturbance"`
+	Path        string `json:"path"`
+	Repetition  int    `json:"repetition"`
+	Figures
 	// Onset has the latencies of each 50 ms of the first 3 s, added up; a request that was shed or not answered counts
 	// as the client's patience.
-	Onset         []float64 `json:"onset_ms,omitempty"`
-	ForeignCPUs   float64   `json:"foreign_cpus"` // that others than the benchmark had
-	LateMS        float64   `json:"late_ms"`      // p99 of how late requests were sent
-	Valid         bool      `json:"valid"`
-	InvalidReason string    `json:"invalid_reason,omitempty"`
+	Onset []float64 `json:"onset_ms,omitempty"`
+	// Paths are the figures of each path, where the row has several.
+	Paths         map[string]Figures `json:"paths,omitempty"`
+	ForeignCPUs   float64            `json:"foreign_cpus"` // that others than the benchmark had
+	LateMS        float64            `json:"late_ms"`      // p99 of how late requests were sent
+	Valid         bool               `json:"valid"`
+	InvalidReason string             `json:"invalid_reason,omitempty"`
+}
+
+// Figures are what became of requests.
+type Figures struct {
+	Offered  float64 `json:"offered_per_s"`
+	Goodput  float64 `json:"goodput_per_s"` // answered within the target
+	P50      float64 `json:"p50_ms"`        // from when requests were due, of all that were not shed; without an answer: the client's patience
+	P99      float64 `json:"p99_ms"`
+	Shed     int     `json:"shed"`     // refused
+	Timeouts int     `json:"timeouts"` // neither refused nor answered within the target
 }
 
 // Regardless is the record with all rows counted as valid: for a look on a busy machine.

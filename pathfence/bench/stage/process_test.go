@@ -71,6 +71,22 @@ func TestFreeze(t *testing.T) {
 	}
 }
 
+func TestAProcessThatListensOnNothing(t *testing.T) {
+	p, err := shell(t, "echo listening; read line")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Ports) != 0 {
+		t.Errorf("ports %v", p.Ports)
+	}
+	if err := p.Say("end"); err != nil {
+		t.Error(err)
+	}
+	if err := p.Stop(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestProcessesThatFail(t *testing.T) {
 	for what, script := range map[string]string{"ends": "exit 3", "says something else": "echo hello", "names no number": "echo listening a=b"} {
 		if _, err := shell(t, script); err == nil {

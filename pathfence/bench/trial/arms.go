@@ -14,11 +14,17 @@ import (
 type Arm struct {
 	Name string
 	// flags of the service that is started, beside its workers and downstreams.
-	flags func(Scale) []string
+	flags func(Server) []string
+}
+
+// Server is a service that is about to be started: the scale with its workers and its paths' rates, and these paths.
+type Server struct {
+	Scale
+	Paths []string
 }
 
 var (
-	sharedPool    = Arm{record.Shared, func(Scale) []string { return nil }}
+	sharedPool    = Arm{record.Shared, func(Server) []string { return nil }}
 	wholeFence    = Arm{record.Fence, fence(model.Parts{})}
 	fenceVariants = []Arm{
 		{"fence without lending", fence(model.Parts{NoLend: true})},
@@ -36,12 +42,12 @@ var Languages = map[string]Language{
 	"cpp": {
 		Table: []Arm{
 			sharedPool,
-			{"shared with expiry", func(s Scale) []string { return []string{"--expire-ms", fmt.Sprint(s.Target.Milliseconds())} }},
+			{"shared with expiry", func(s Server) []string { return []string{"--expire-ms", fmt.Sprint(s.Target.Milliseconds())} }},
 			{"shared with shedding", shedding},
 			{"unbounded", asynchronous},
-			{"unbounded with shedding", func(s Scale) []string { return append(asynchronous(s), most(s, s.usual())...) }},
-			{"static bulkhead", func(Scale) []string { return []string{"--bulkhead"} }},
-			{"static with shedding", func(s Scale) []string { return append(shedding(s), "--bulkhead") }},
+			{"unbounded with shedding", func(s Server) []string { return append(asynchronous(s), most(s, s.usual())...) }},
+			{"static bulkhead", func(Server) []string { return []string{"--bulkhead"} }},
+			{"static with shedding", func(s Server) []string { return append(shedding(s), "--bulkhead") }},
 			wholeFence,
 		},
 		quick: []string{record.Shared, "static with shedding", record.Fence},
@@ -74,7 +80,7 @@ func (l Language) Quick() []Arm {
 
 // admission is what lets requests in, by one of the names that the Java service knows.
 func admission(arm, name string) Arm {
-	return Arm{arm, func(Scale) []string { return []string{"--admission", name} }}
+	return Arm{arm, func(Server) []string { return []string{"--admission", name} }}
 }
 
 // What figures are held against: the innocent path with the shared pool to itself, and no service at all.
@@ -84,24 +90,24 @@ var (
 )
 
 // asynchronous has more workers than clients ever wait for at a time.
-func asynchronous(Scale) []string { return []string{"--workers", "1024"} }
+func asynchronous(Server) []string { return []string{"--workers", "1024"} }
 
 // shedding lets as many wait as there are workers.
-func shedding(s Scale) []string { return most(s, 2*s.Workers) }
+func shedding(s Server) []string { return most(s, 2*s.Workers) }
 
 // most lets so many wait or be under way; the others are refused, and so is what has waited past the target.
-func most(s Scale, requests int) []string {
+func most(s Server, requests int) []string {
 	return []string{"--most", fmt.Sprint(requests), "--target-ms", fmt.Sprint(s.Target.Milliseconds())}
 }
 
 // usual is how many requests come within the target: with more under way, they take longer than that on average.
-func (s Scale) usual() int { return int((s.Innocent.Rate + s.Slowed.Rate) * s.Target.Seconds()) }
+func (s Server) usual() int { return int((s.Innocent.Rate + s.Slowed.Rate) * s.Target.Seconds()) }
 
 // fence has a class for each path.
-func fence(without model.Parts) func(Scale) []string {
-	return func(s Scale) []string {
+func fence(without model.Parts) func(Server) []string {
+	return func(s Server) []string {
 		config := model.Config{Workers: int64(s.Workers), Target: s.Target.Nanoseconds(), Without: without}
-		for _, path := range []string{record.Innocent, record.Slowed} {
+		for _, path := range s.Paths {
 			config.Classes = append(config.Classes, model.ClassConfig{Name: path, Keys: []string{path}})
 		}
 		text, err := json.Marshal(config)
@@ -112,11 +118,13 @@ func fence(without model.Parts) func(Scale) []string {
 	}
 }
 
-// service is what the arm's service is started with.
-func (a Arm) service(s Scale, downstreams map[string]int) []string {
+// service is what the arm's service is started with; downstreams are a path's ports, in order.
+func (a Arm) service(s Server, downstreams map[string][]int) []string {
 	line := []string{"--workers", fmt.Sprint(s.Workers)}
-	for path, port := range downstreams {
-		line = append(line, "--downstream", fmt.Sprintf("%s=%d", path, port))
+	for _, path := range s.Paths {
+		for _, port := range downstreams[path] {
+			line = append(line, "--downstream", fmt.Sprintf("%s=%d", path, port))
+		}
 	}
 	return append(line, a.flags(s)...)
 }

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,8 +24,8 @@ func (l Language) Named(names []string) ([]Arm, error) {
 	return choose(l.All(), func(a Arm) string { return a.Name }, names)
 }
 
-// DisturbancesNamed finds disturbances; "all" is all of them, "traces" the traces, "networks" those of the social
-// network.
+// DisturbancesNamed finds disturbances; "all" is all of them, "traces" the traces, "networks" those of the social network's
+// cut, "social" those of the whole, "neighbours" the neighbours.
 func DisturbancesNamed(names []string) ([]Disturbance, error) {
 	var each []string
 	for _, name := range names {
@@ -33,11 +34,47 @@ func DisturbancesNamed(names []string) ([]Disturbance, error) {
 			each = append(each, sim.TraceNames()...)
 		case "networks":
 			each = append(each, record.Network, record.NetworkSlow, record.NetworkFreeze)
+		case "social":
+			each = append(each, record.Social, record.SocialSlow, record.SocialFreeze)
+		case "neighbours":
+			for _, d := range besides {
+				each = append(each, d.Name)
+			}
 		default:
 			each = append(each, name)
 		}
 	}
 	return choose(Disturbances(), func(d Disturbance) string { return d.Name }, each)
+}
+
+// Choose finds disturbances as DisturbancesNamed does, but none that the study cannot have: "all" are all others, and one
+// that was asked for by name is an error.
+func (s Study) Choose(names []string) ([]Disturbance, error) {
+	chosen, err := DisturbancesNamed(names)
+	if err != nil {
+		return nil, err
+	}
+	var possible []Disturbance
+	for _, d := range chosen {
+		why := s.refuses(d)
+		if why == nil {
+			possible = append(possible, d)
+		} else if !slices.Equal(names, []string{"all"}) {
+			return nil, fmt.Errorf("%s: %w", d.Name, why)
+		}
+	}
+	return possible, nil
+}
+
+// refuses says why a study cannot have a disturbance, or nil.
+func (s Study) refuses(d Disturbance) error {
+	switch {
+	case s.Language != "cpp" && record.Calm(d.Name) == record.Social:
+		return errors.New("only services in C++ call several others for a request")
+	case s.Timeline == Lab && slices.Contains(d.neighbours, streaming):
+		return errors.New("in the lab memory takes no time; CPU neighbours do there what this would")
+	}
+	return nil
 }
 
 func choose[T any](from []T, nameOf func(T) string, names []string) (chosen []T, err error) {

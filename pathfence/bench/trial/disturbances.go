@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"slices"
 	"time"
 
 	"temper.dev/temper/pathfence/bench/load"
@@ -9,17 +10,24 @@ import (
 	"temper.dev/temper/pathfence/spec/model/sim"
 )
 
-// Disturbance is what happens to the slowed path's downstream, or to the arrivals, between warm-up and recovery.
+// Disturbance is what happens to the slowed path's downstream, to the arrivals or to the machine, between warm-up and
+// recovery.
 type Disturbance struct {
 	Name  string
 	slow  bool   // the downstream takes ten times as long
 	stall freeze // it is frozen now and then
-	one   bool   // both paths call it
-	// The service is the shared one of the social network's cut: others stand before it.
-	network bool
-	full    bool // no arrivals: always as many requests under way as there are workers, without work
-	rates   func(Scale, Timeline) (innocent, slowed rate)
+	full  bool   // no arrivals: always as many requests under way as there are workers, without work
+	// Processes beside the services that take what they can get of the machine: what each does, "spin" or "stream".
+	neighbours []string
+	topology   Topology
+	rates      func(Scale, Timeline) (innocent, slowed rate)
 }
+
+// What neighbours do, as pathfence-bench-node calls it.
+const (
+	spinning  = "spin"
+	streaming = "stream" // through more memory than the caches hold
+)
 
 // freeze is for how long a process stands still, of how long.
 type freeze struct{ still, every time.Duration }
@@ -69,9 +77,23 @@ func traced(shape func(float64) float64) func(Scale, Timeline) (innocent, slowed
 	}
 }
 
+// besides are the disturbances by neighbours: so many of a kind, each of which takes a CPU if it gets one.
+var besides = []Disturbance{
+	beside("1 CPU neighbour", spinning, 1),
+	beside("2 CPU neighbours", spinning, 2),
+	beside("4 CPU neighbours", spinning, 4),
+	beside("1 memory neighbour", streaming, 1),
+	beside("2 memory neighbours", streaming, 2),
+}
+
+func beside(name, kind string, n int) Disturbance {
+	return Disturbance{Name: name, rates: usual, neighbours: slices.Repeat([]string{kind}, n), topology: twoPaths}
+}
+
 var (
-	undisturbed        = Disturbance{Name: record.None, rates: usual}
-	undisturbedNetwork = Disturbance{Name: record.Network, rates: usual, network: true}
+	undisturbed        = Disturbance{Name: record.None, rates: usual, topology: twoPaths}
+	undisturbedNetwork = Disturbance{Name: record.Network, rates: usual, topology: cut}
+	undisturbedSocial  = Disturbance{Name: record.Social, rates: usual, topology: social}
 )
 
 // Disturbances are all that can be measured. The traces come with the downstream slowed tenfold.
@@ -79,38 +101,55 @@ func Disturbances() []Disturbance {
 	long := freeze{400 * time.Millisecond, 500 * time.Millisecond}
 	all := []Disturbance{
 		undisturbed,
-		{Name: record.Slow, rates: usual, slow: true},
-		{Name: record.Freeze, rates: usual, stall: long},
-		{Name: "collector's pause", rates: usual, stall: freeze{300 * time.Millisecond, 2 * time.Second}},
-		{Name: "log flush", rates: usual, stall: freeze{60 * time.Millisecond, 500 * time.Millisecond}},
-		{Name: "burst", rates: burst},
-		{Name: record.Surge, rates: surge},
-		{Name: "one downstream", rates: usual, slow: true, one: true},
-		{Name: record.Saturation, rates: usual, full: true},
+		{Name: record.Slow, rates: usual, slow: true, topology: twoPaths},
+		{Name: record.Freeze, rates: usual, stall: long, topology: twoPaths},
+		{Name: "collector's pause", rates: usual, stall: freeze{300 * time.Millisecond, 2 * time.Second}, topology: twoPaths},
+		{Name: "log flush", rates: usual, stall: freeze{60 * time.Millisecond, 500 * time.Millisecond}, topology: twoPaths},
+		{Name: "burst", rates: burst, topology: twoPaths},
+		{Name: record.Surge, rates: surge, topology: twoPaths},
+		{Name: "one downstream", rates: usual, slow: true, topology: oneDownstream},
+		{Name: record.Saturation, rates: usual, full: true, topology: twoPaths},
 		undisturbedNetwork,
-		{Name: record.NetworkSlow, rates: usual, slow: true, network: true},
-		{Name: record.NetworkFreeze, rates: usual, stall: long, network: true},
+		{Name: record.NetworkSlow, rates: usual, slow: true, topology: cut},
+		{Name: record.NetworkFreeze, rates: usual, stall: long, topology: cut},
+		undisturbedSocial,
+		{Name: record.SocialSlow, rates: usual, slow: true, topology: social},
+		{Name: record.SocialFreeze, rates: usual, stall: long, topology: social},
 	}
+	all = append(all, besides...)
 	for _, name := range sim.TraceNames() {
-		all = append(all, Disturbance{Name: name, rates: traced(sim.Traces[name]), slow: true})
+		all = append(all, Disturbance{Name: name, rates: traced(sim.Traces[name]), slow: true, topology: twoPaths})
 	}
 	return all
 }
 
-// flows are what is offered.
-func (d Disturbance) flows(s Scale, t Timeline) map[string]load.Flow {
+// measures says whether an arm makes sense under it.
+func (d Disturbance) measures(a Arm) bool {
+	if d.full {
+		return a.Name == record.Shared || a.Name == record.Fence
+	}
+	return !slices.Contains(d.topology.Without, a.Name)
+}
+
+// flows are what is offered of some groups, a flow for each path.
+func (d Disturbance) flows(s Scale, t Timeline, groups ...string) (list []load.Flow) {
 	innocent, slowed := d.rates(s, t)
-	flow := func(path string, r rate, p Path) load.Flow {
-		f := load.Flow{Path: path, Rate: r.at, Peak: r.peak, Work: p.Work}
+	for _, route := range d.topology.Routes {
+		if !slices.Contains(groups, route.Group) {
+			continue
+		}
+		of, path := slowed, s.Slowed
+		if route.Group == record.Innocent {
+			of, path = innocent, s.Innocent
+		}
+		part := d.topology.part(route)
+		f := load.Flow{Path: route.Path, Rate: func(at time.Duration) float64 { return part * of.at(at) }, Peak: part * of.peak, Work: path.Work}
 		if d.full {
 			f.Work = 0
 		}
-		return f
+		list = append(list, f)
 	}
-	return map[string]load.Flow{
-		record.Innocent: flow(record.Innocent, innocent, s.Innocent),
-		record.Slowed:   flow(record.Slowed, slowed, s.Slowed),
-	}
+	return list
 }
 
 // action is something that is done at a time of the run.
@@ -119,8 +158,8 @@ type action struct {
 	do func() error
 }
 
-// actions are what happens to the downstream.
-func (d Disturbance) actions(t Timeline, downstream *stage.Process) (list []action) {
+// actions are what happens to the downstream, and what neighbours do.
+func (d Disturbance) actions(t Timeline, downstream *stage.Process, beside []*stage.Process) (list []action) {
 	if d.slow {
 		list = append(list,
 			action{t.WarmUp, func() error { return downstream.Say("slow 10") }},
@@ -130,6 +169,9 @@ func (d Disturbance) actions(t Timeline, downstream *stage.Process) (list []acti
 		for at := t.WarmUp; at < t.over(); at += d.stall.every {
 			list = append(list, action{at, downstream.Freeze}, action{at + d.stall.still, downstream.Thaw})
 		}
+	}
+	for _, p := range beside {
+		list = append(list, action{t.WarmUp, func() error { return p.Say("go") }}, action{t.over(), p.Freeze})
 	}
 	return list
 }

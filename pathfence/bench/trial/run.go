@@ -34,6 +34,10 @@ type Run struct {
 // lead is what threads of a run have to get ready before it starts.
 const lead = 100 * time.Millisecond
 
+// clientsNice is what the clients have beside neighbours, which have 0, as the services do: clients are on another machine,
+// and what is measured is what neighbours do to the services.
+const clientsNice = -10
+
 // Do starts the processes, offers the load, disturbs, and tells what each path got.
 func (r Run) Do(ctx context.Context) (rows []record.Row, err error) {
 	s, err := r.start()
@@ -43,6 +47,13 @@ func (r Run) Do(ctx context.Context) (rows []record.Row, err error) {
 	}
 	client := load.NewThrift(s.ports)
 	defer client.Close()
+	if len(s.beside) > 0 {
+		back, err := stage.Prefer(clientsNice)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, back()) }()
+	}
 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -66,92 +77,13 @@ func (r Run) Do(ctx context.Context) (rows []record.Row, err error) {
 	return r.rows(results, marks), nil
 }
 
-// set is the processes of a run.
-type set struct {
-	downstreams map[string]*stage.Process
-	processes   []*stage.Process
-	ports       map[string]int // where clients ask for a path
-}
-
-func (s *set) stop() (err error) {
-	for _, p := range slices.Backward(s.processes) {
-		err = errors.Join(err, p.Stop())
-	}
-	return err
-}
-
-func (s *set) add(program string, arguments ...string) (*stage.Process, error) {
-	p, err := stage.Start(program, arguments...)
-	if err == nil {
-		s.processes = append(s.processes, p)
-	}
-	return p, err
-}
-
-func (r Run) start() (*set, error) {
-	s := &set{downstreams: map[string]*stage.Process{}, ports: map[string]int{}}
-	downstreams := map[string]int{}
-	for path, p := range map[string]Path{record.Slowed: r.Scale.Slowed, record.Innocent: r.Scale.Innocent} {
-		d, err := s.add(r.Node, "downstream", "--threads", fmt.Sprint(p.Threads))
-		if err != nil {
-			return s, err
-		}
-		s.downstreams[path] = d
-		downstreams[path] = d.Ports["downstream"]
-	}
-	if r.Disturbance.one {
-		downstreams[record.Innocent] = downstreams[record.Slowed]
-	}
-	if r.Arm.Name == record.Capacity {
-		s.ports = downstreams
-		return s, nil
-	}
-	ports, err := r.serve(s, downstreams)
-	if err == nil && r.Disturbance.network {
-		ports, err = r.front(s, ports)
-	}
-	s.ports = ports
-	return s, err
-}
-
-// serve starts a service, and says where it is asked for each path.
-func (r Run) serve(s *set, downstreams map[string]int, flags ...string) (map[string]int, error) {
-	service, err := s.add(r.Service[0], slices.Concat(r.Service[1:], r.Arm.service(r.Scale, downstreams), flags)...)
-	if err != nil {
-		return nil, err
-	}
-	ports := map[string]int{}
-	for path := range downstreams {
-		port, ok := service.Ports[path]
-		if !ok {
-			port = service.Ports["service"]
-		}
-		ports[path] = port
-	}
-	return ports, nil
-}
-
-// front starts what stands before the shared service in the social network: a service for each path, and one before
-// both, which is shared as well.
-func (r Run) front(s *set, shared map[string]int) (map[string]int, error) {
-	timelines := map[string]int{}
-	for path, port := range shared {
-		ports, err := r.serve(s, map[string]int{path: port}, r.Arm.onward()...)
-		if err != nil {
-			return nil, err
-		}
-		timelines[path] = ports[path]
-	}
-	return r.serve(s, timelines, r.Arm.onward()...)
-}
-
 // script is what is done at which time: what disturbs, and looks at who uses the CPUs.
 func (r Run) script(s *set, marks map[time.Duration]stage.CPU) []action {
 	own := []int{os.Getpid()}
 	for _, p := range s.processes {
 		own = append(own, p.PID())
 	}
-	script := r.Disturbance.actions(r.Timeline, s.downstreams[record.Slowed])
+	script := r.Disturbance.actions(r.Timeline, s.disturbed, s.beside)
 	for _, at := range []time.Duration{r.Timeline.WarmUp, r.Timeline.over(), r.Timeline.end()} {
 		script = append(script, action{at, func() (err error) {
 			marks[at], err = stage.ReadCPU("/proc", own)
@@ -179,17 +111,25 @@ func play(ctx context.Context, start time.Time, script []action) error {
 
 // offer gives the load that the arm and the disturbance ask for.
 func (r Run) offer(ctx context.Context, start time.Time, client load.Target) ([]load.Result, error) {
-	flows := r.Disturbance.flows(r.Scale, r.Timeline)
-	end := r.Timeline.end()
+	flows := r.Disturbance.flows(r.Scale, r.Timeline, r.groups()...)
 	switch {
 	case r.Arm.Name == record.Capacity:
-		return r.saturate(ctx, start, client, r.Scale.Slowed.Threads, flows[record.Slowed])
+		return r.saturate(ctx, start, client, r.Scale.Slowed.Threads, load.Flow{Path: record.Slowed, Work: r.Scale.Slowed.Work})
 	case r.Disturbance.full:
-		return r.saturate(ctx, start, client, r.Scale.Workers/2, flows[record.Slowed], flows[record.Innocent])
-	case r.Arm.Name == record.Alone:
-		return load.Open(ctx, start, load.Schedule([]load.Flow{flows[record.Innocent]}, end, r.Seed), client, r.Scale.Patience)
+		return r.saturate(ctx, start, client, r.Scale.Workers/2, flows...)
 	}
-	return load.Open(ctx, start, load.Schedule([]load.Flow{flows[record.Slowed], flows[record.Innocent]}, end, r.Seed), client, r.Scale.Patience)
+	return load.Open(ctx, start, load.Schedule(flows, r.Timeline.end(), r.Seed), client, r.Scale.Patience)
+}
+
+// groups are whose paths are asked for.
+func (r Run) groups() []string {
+	switch r.Arm.Name {
+	case record.Alone:
+		return []string{record.Innocent}
+	case record.Capacity:
+		return []string{record.Slowed}
+	}
+	return []string{record.Innocent, record.Slowed}
 }
 
 // saturate keeps so many requests of each flow under way.
@@ -214,17 +154,10 @@ func (r Run) saturate(ctx context.Context, start time.Time, client load.Target, 
 
 // rows tells what each path got while it was disturbed; and after it was slowed, while it recovered.
 func (r Run) rows(results []load.Result, marks map[time.Duration]stage.CPU) (rows []record.Row) {
-	paths := []string{record.Innocent, record.Slowed}
-	switch r.Arm.Name {
-	case record.Alone:
-		paths = paths[:1]
-	case record.Capacity:
-		paths = paths[1:]
-	}
 	tell := func(disturbance string, from, to time.Duration) {
 		w := record.Window{From: from, To: to, Target: r.Scale.Target, Patience: r.Scale.Patience}
-		for _, path := range paths {
-			row := w.Measure(results, path)
+		for _, group := range r.groups() {
+			row := r.row(w, results, group)
 			row.Arm, row.Disturbance, row.Repetition = r.Arm.Name, disturbance, r.Repetition
 			row.Judge(stage.Foreign(marks[from], marks[to]), r.Timeline.Late)
 			rows = append(rows, row)
@@ -235,4 +168,26 @@ func (r Run) rows(results []load.Result, marks map[time.Duration]stage.CPU) (row
 		tell(record.Recovery, r.Timeline.over(), r.Timeline.end())
 	}
 	return rows
+}
+
+// row adds up the requests of a group's paths, and tells of each path where there are several.
+func (r Run) row(w record.Window, results []load.Result, group string) record.Row {
+	routes := r.Disturbance.topology.of(group)
+	if len(routes) == 1 || r.Arm.Name == record.Capacity {
+		return w.Measure(results, group)
+	}
+	var all []load.Result
+	paths := map[string]record.Figures{}
+	for _, route := range routes {
+		paths[route.Path] = w.Measure(results, route.Path).Figures
+		for _, one := range results {
+			if one.Path == route.Path {
+				one.Path = group
+				all = append(all, one)
+			}
+		}
+	}
+	row := w.Measure(all, group)
+	row.Paths = paths
+	return row
 }

@@ -88,11 +88,11 @@ func (s Study) left(runs int) time.Duration {
 // repetition is the runs of one repetition, in the order in which they are done.
 func (s Study) repetition(n int) (runs []Run) {
 	add := func(arm Arm, d Disturbance) {
-		runs = append(runs, Run{s.Programs, s.Scale, s.Timeline, arm, d, n + 1, s.Seed + uint64(n)})
+		runs = append(runs, Run{s.Programs, d.topology.scaled(s.Scale), s.Timeline, arm, d, n + 1, s.Seed + uint64(n)})
 	}
 	for _, d := range s.Disturbances {
 		for _, arm := range s.Arms {
-			if !d.full || arm.Name == record.Shared || arm.Name == record.Fence {
+			if d.measures(arm) {
 				add(arm, d)
 			}
 		}
@@ -100,9 +100,9 @@ func (s Study) repetition(n int) (runs []Run) {
 			add(capacity, d)
 		}
 	}
-	for _, d := range []Disturbance{undisturbed, undisturbedNetwork} {
-		if slices.ContainsFunc(s.Disturbances, func(o Disturbance) bool { return o.network == d.network }) {
-			add(alone, d)
+	for _, calm := range []Disturbance{undisturbed, undisturbedNetwork, undisturbedSocial} {
+		if slices.ContainsFunc(s.Disturbances, func(d Disturbance) bool { return record.Calm(d.Name) == calm.Name }) {
+			add(alone, calm)
 		}
 	}
 	rand.New(rand.NewPCG(s.Seed, uint64(n))).Shuffle(len(runs), func(i, j int) { runs[i], runs[j] = runs[j], runs[i] })
@@ -117,13 +117,19 @@ func (s Study) Plan() any {
 		}
 		return list
 	}
+	var whole *Scale
+	if slices.ContainsFunc(s.Disturbances, func(d Disturbance) bool { return record.Calm(d.Name) == record.Social }) {
+		scale := social.scaled(s.Scale)
+		whole = &scale
+	}
 	return struct {
 		Language     string   `json:"language"`
 		Scale        Scale    `json:"scale"`
+		Social       *Scale   `json:"social_network_scale,omitempty"`
 		Timeline     Timeline `json:"timeline"`
 		Arms         []string `json:"arms"`
 		Disturbances []string `json:"disturbances"`
 		Repetitions  int      `json:"repetitions"`
-	}{s.Language, s.Scale, s.Timeline, names(len(s.Arms), func(i int) string { return s.Arms[i].Name }),
+	}{s.Language, s.Scale, whole, s.Timeline, names(len(s.Arms), func(i int) string { return s.Arms[i].Name }),
 		names(len(s.Disturbances), func(i int) string { return s.Disturbances[i].Name }), s.Repetitions}
 }

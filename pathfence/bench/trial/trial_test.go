@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"temper.dev/temper/pathfence/bench/record"
+	"temper.dev/temper/pathfence/bench/stage"
 	"temper.dev/temper/pathfence/spec/model"
 	"temper.dev/temper/pathfence/spec/model/sim"
 )
@@ -65,7 +66,7 @@ func TestInterleaved(t *testing.T) {
 func TestFences(t *testing.T) {
 	seen := map[string]string{}
 	for _, a := range Languages["cpp"].All() {
-		line := a.service(Standard, map[string]int{record.Innocent: 1, record.Slowed: 2})
+		line := a.service(Server{Standard, []string{record.Innocent, record.Slowed}}, map[string][]int{record.Innocent: {1}, record.Slowed: {2}})
 		i := slices.Index(line, "--fence")
 		if strings.HasPrefix(a.Name, record.Fence) != (i >= 0) {
 			t.Errorf("%s is started with %q", a.Name, line)
@@ -103,7 +104,7 @@ func TestOnward(t *testing.T) {
 
 func TestActions(t *testing.T) {
 	at := func(d Disturbance) (times []time.Duration) {
-		for _, a := range d.actions(Timeline{WarmUp: time.Second, Disturbed: time.Second, After: time.Second}, nil) {
+		for _, a := range d.actions(Timeline{WarmUp: time.Second, Disturbed: time.Second, After: time.Second}, nil, make([]*stage.Process, len(d.neighbours))) {
 			times = append(times, a.at)
 		}
 		return times
@@ -116,7 +117,10 @@ func TestActions(t *testing.T) {
 		record.Freeze: {1000 * ms, 1400 * ms, 1500 * ms, 1900 * ms},
 		"log flush":   {1000 * ms, 1060 * ms, 1500 * ms, 1560 * ms},
 		"burst":       nil,
-		"big spike":   {1000 * ms, 2000 * ms},
+
+		"1 CPU neighbour":     {1000 * ms, 2000 * ms},
+		"2 memory neighbours": {1000 * ms, 2000 * ms, 1000 * ms, 2000 * ms},
+		"big spike":           {1000 * ms, 2000 * ms},
 	} {
 		d, err := DisturbancesNamed([]string{name})
 		if err != nil {
@@ -151,14 +155,14 @@ func TestBurst(t *testing.T) {
 
 // No rate is above its peak: arrivals would be missing.
 func TestPeaks(t *testing.T) {
-	if n := len(Disturbances()); n != len(TableDisturbances)+len(sim.Traces)+6 {
+	if n := len(Disturbances()); n != len(TableDisturbances)+len(sim.Traces)+14 {
 		t.Errorf("%d disturbances", n)
 	}
 	for _, d := range Disturbances() {
-		for path, f := range d.flows(Standard, Full) {
+		for _, f := range d.flows(Standard, Full, record.Innocent, record.Slowed) {
 			for at := time.Duration(0); at < Full.end(); at += 10 * time.Millisecond {
 				if r := f.Rate(at); r > f.Peak || r < 0 {
-					t.Fatalf("%s, %s path: %v a second at %v, the peak is %v", d.Name, path, r, at, f.Peak)
+					t.Fatalf("%s, %s path: %v a second at %v, the peak is %v", d.Name, f.Path, r, at, f.Peak)
 				}
 			}
 		}
@@ -166,7 +170,7 @@ func TestPeaks(t *testing.T) {
 }
 
 func TestChoice(t *testing.T) {
-	for name, n := range map[string]int{"traces": 6, "networks": 3, "all": len(Disturbances()), record.Slow: 1} {
+	for name, n := range map[string]int{"traces": 6, "networks": 3, "social": 3, "neighbours": 5, "all": len(Disturbances()), record.Slow: 1} {
 		if chosen, err := DisturbancesNamed([]string{name}); err != nil || len(chosen) != n {
 			t.Errorf("%q are %d disturbances, %v", name, len(chosen), err)
 		}
