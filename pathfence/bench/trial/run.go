@@ -48,9 +48,9 @@ func (r Run) Do(ctx context.Context) (rows []record.Row, err error) {
 	client := load.NewThrift(s.ports)
 	defer client.Close()
 	if len(s.beside) > 0 {
-		back, err := stage.Prefer(clientsNice)
-		if err != nil {
-			return nil, err
+		back, fault := stage.Prefer(clientsNice)
+		if fault != nil {
+			return nil, fault
 		}
 		defer func() { err = errors.Join(err, back()) }()
 	}
