@@ -50,6 +50,42 @@ func TestSeveralDownstreams(t *testing.T) {
 	}
 }
 
+// Where no classes are configured the fence learns them by what requests call, which the service has to tell it: else both
+// paths share a class, of those that call nobody, and one that stands still takes the other along.
+func TestLearnedClasses(t *testing.T) {
+	frozen, works := startNode(t, "downstream", "--threads", "16"), startNode(t, "downstream")
+	service := startNode(t, "service", "--workers", "16", "--fence", `{"workers": 16}`,
+		"--downstream", fmt.Sprintf("frozen=%d", frozen.Ports["downstream"]),
+		"--downstream", fmt.Sprintf("works=%d", works.Ports["downstream"])).Ports["service"]
+	client := load.NewThrift(map[string]int{"frozen": service, "works": service})
+	defer client.Close()
+	deadline := time.Now().Add(stage.Patience)
+	ask := func(path string, times int) {
+		for range times {
+			if err := client.Ask(path, 10*time.Millisecond, deadline); err != nil {
+				t.Errorf("%s: %v", path, err)
+			}
+		}
+	}
+	ask("frozen", 20) // eight are enough to learn
+	ask("works", 20)
+	if err := frozen.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	const together = 32
+	answered := make(chan error)
+	for range together {
+		go func() { answered <- client.Ask("frozen", 0, deadline) }()
+	}
+	ask("works", 50)
+	if err := frozen.Thaw(); err != nil {
+		t.Fatal(err)
+	}
+	for range together {
+		<-answered // or refused: either will do
+	}
+}
+
 // Neighbours take CPUs from when they are told to until they are stopped.
 func TestNeighbours(t *testing.T) {
 	for _, kind := range []string{"spin", "stream"} {

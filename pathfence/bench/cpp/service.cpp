@@ -17,10 +17,12 @@ namespace pf = temper::pathfence;
 using at::concurrency::ThreadManager;
 using at::server::TNonblockingServer;
 
-// Each worker has its own connection to each downstream, as Thrift's clients are for one thread.
+// Each worker has its own connection to each downstream, as Thrift's clients are for one thread. A fence is told which are
+// used: where no classes are configured, it learns them by that.
 void pass_on(const ServiceOptions& options, const std::string& path, std::int64_t work_us) {
     thread_local std::map<int, Connection> connections;
     for (const int port : options.downstreams.at(path)) {
+        if (const pf::Permit* permit = pf::Serving::here()) permit->edge("port-" + std::to_string(port));
         const auto at = connections.try_emplace(port, port, options.onward).first;
         try {
             at->second.call(path, work_us);

@@ -26,6 +26,7 @@ type Server struct {
 var (
 	sharedPool    = Arm{record.Shared, func(Server) []string { return nil }}
 	wholeFence    = Arm{record.Fence, fence(model.Parts{})}
+	learnedFence  = Arm{"fence with learned classes", func(s Server) []string { return fenced(model.Config{}, s) }}
 	fenceVariants = []Arm{
 		{"fence without lending", fence(model.Parts{NoLend: true})},
 		{"fence without protection", fence(model.Parts{NoProtect: true})},
@@ -50,6 +51,7 @@ var Languages = map[string]Language{
 			{"static with shedding", func(s Server) []string { return append(shedding(s), "--bulkhead") }},
 			wholeFence,
 		},
+		more:  []Arm{learnedFence},
 		quick: []string{record.Shared, "static with shedding", record.Fence},
 	},
 	"java": {
@@ -67,11 +69,12 @@ var Languages = map[string]Language{
 // Language is what can be measured of services in one language.
 type Language struct {
 	Table []Arm // of the table
+	more  []Arm
 	quick []string
 }
 
-// All are the arms of the table, and the fence without each of its parts.
-func (l Language) All() []Arm { return slices.Concat(l.Table, fenceVariants) }
+// All are the arms of the table, those beside it, and the fence without each of its parts.
+func (l Language) All() []Arm { return slices.Concat(l.Table, l.more, fenceVariants) }
 
 // Quick are the arms of a look.
 func (l Language) Quick() []Arm {
@@ -106,16 +109,22 @@ func (s Server) usual() int { return int((s.Innocent.Rate + s.Slowed.Rate) * s.T
 // fence has a class for each path.
 func fence(without model.Parts) func(Server) []string {
 	return func(s Server) []string {
-		config := model.Config{Workers: int64(s.Workers), Target: s.Target.Nanoseconds(), Without: without}
+		config := model.Config{Without: without}
 		for _, path := range s.Paths {
 			config.Classes = append(config.Classes, model.ClassConfig{Name: path, Keys: []string{path}})
 		}
-		text, err := json.Marshal(config)
-		if err != nil {
-			panic(err) // a struct of numbers and strings
-		}
-		return []string{"--fence", string(text)}
+		return fenced(config, s)
 	}
+}
+
+// fenced has a fence of the service's size.
+func fenced(config model.Config, s Server) []string {
+	config.Workers, config.Target = int64(s.Workers), s.Target.Nanoseconds()
+	text, err := json.Marshal(config)
+	if err != nil {
+		panic(err) // a configuration holds nothing that JSON cannot
+	}
+	return []string{"--fence", string(text)}
 }
 
 // service is what the arm's service is started with; downstreams are a path's ports, in order.

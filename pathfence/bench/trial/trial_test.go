@@ -62,7 +62,8 @@ func TestInterleaved(t *testing.T) {
 	}
 }
 
-// Every fence's configuration is one that a fence takes, with a class for each path; and each variant lacks one part.
+// Every fence's configuration is one that a fence takes, with a class for each path, but where it learns them; and each variant
+// lacks one part.
 func TestFences(t *testing.T) {
 	seen := map[string]string{}
 	for _, a := range Languages["cpp"].All() {
@@ -78,16 +79,21 @@ func TestFences(t *testing.T) {
 		if err := json.Unmarshal([]byte(line[i+1]), &config); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := model.New(config, 0); err != nil || len(config.Classes) != 2 || config.Workers != 16 {
+		classes := 2
+		if a.Name == learnedFence.Name {
+			classes = 0
+		}
+		if _, err := model.New(config, 0); err != nil || len(config.Classes) != classes || config.Workers != 16 {
 			t.Errorf("%s: %v, %+v", a.Name, err, config)
 		}
-		if other, same := seen[fmt.Sprint(config.Without)]; same {
+		kind := fmt.Sprint(config.Without, len(config.Classes))
+		if other, same := seen[kind]; same {
 			t.Errorf("%s and %s are the same", a.Name, other)
 		}
-		seen[fmt.Sprint(config.Without)] = a.Name
+		seen[kind] = a.Name
 	}
-	if len(seen) != 8 {
-		t.Errorf("%d fences, not the fence and 7 without a part", len(seen))
+	if len(seen) != 9 {
+		t.Errorf("%d fences, not the fence, the one that learns its classes, and 7 without a part", len(seen))
 	}
 }
 
@@ -179,8 +185,12 @@ func TestChoice(t *testing.T) {
 		if _, err := l.Named([]string{"fence", "no such arm"}); err == nil || !strings.Contains(err.Error(), "fence without lending") {
 			t.Errorf("%s: an unknown arm: %v", name, err)
 		}
-		if all, err := l.Named([]string{"all"}); err != nil || len(all) != len(l.Table)+7 {
+		if all, err := l.Named([]string{"all"}); err != nil || len(all) != len(l.Table)+len(l.more)+7 {
 			t.Errorf("%s: all are %d arms, %v", name, len(all), err)
+		}
+		// Classes can be learned only where the service tells the fence whom it calls.
+		if _, err := l.Named([]string{learnedFence.Name}); (err == nil) != (name == "cpp") {
+			t.Errorf("%s: learned classes: %v", name, err)
 		}
 		if n := len(l.Quick()); n != 3 {
 			t.Errorf("%s: a look has %d arms", name, n)
