@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -63,7 +64,7 @@ func newCommand() *cobra.Command {
 func (f *flags) choice(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.node, "node", "", "pathfence-bench-node, as 'make pathfence-bench-build' builds it")
 	cmd.Flags().StringArrayVar(&f.arms, "arm", nil, "an arm; can be given again (default: those of the table; 'all': the fence without each of its parts, too)")
-	cmd.Flags().StringArrayVar(&f.disturbances, "disturbance", nil, "a disturbance; can be given again (default: those of the table; 'traces', 'networks', 'social', 'neighbours', 'all')")
+	cmd.Flags().StringArrayVar(&f.disturbances, "disturbance", nil, "a disturbance; can be given again (default: those of the table; 'traces', 'networks', 'social', 'neighbours', with --java 'shops', 'all')")
 	cmd.Flags().IntVar(&f.repetitions, "repetitions", 5, "how often all is done")
 	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "of the arrivals and of the order of the runs")
 	cmd.Flags().BoolVar(&f.quick, "quick", false, "a look: fewer arms and disturbances, shorter runs, once")
@@ -111,7 +112,7 @@ func (f *flags) run(cmd *cobra.Command) error {
 }
 
 // java keeps the compiler's work short: what it takes later is no longer the service's.
-var java = []string{"java", "-Xms256m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-jar"}
+var java = []string{"java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"}
 
 func (f *flags) study() (s trial.Study, err error) {
 	s = trial.Study{
@@ -119,7 +120,8 @@ func (f *flags) study() (s trial.Study, err error) {
 		Scale: trial.Standard, Timeline: trial.Full, Repetitions: f.repetitions, Retries: f.retries, Seed: f.seed,
 	}
 	if f.jar != "" {
-		s.Language, s.Service = "java", append(java, f.jar)
+		s.Language, s.Service = "java", append(slices.Clip(java), "-Xms256m", "-Xmx256m", "-jar", f.jar)
+		s.Shop = append(slices.Clip(java), "-Xms64m", "-Xmx256m", "-XX:+ExitOnOutOfMemoryError", "-cp", f.jar, "dev.temper.pathfence.bench.Shop")
 	}
 	language := trial.Languages[s.Language]
 	s.Arms = language.Table

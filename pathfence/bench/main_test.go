@@ -22,6 +22,7 @@ func TestUsage(t *testing.T) {
 		"no program":              {exit.Usage, nil},
 		"an unknown arm":          {exit.Usage, []string{"--node", node, "--arm", "none"}},
 		"an unknown disturbance":  {exit.Usage, []string{"--node", node, "--disturbance", "noise"}},
+		"a shop in C++":           {exit.Usage, []string{"--node", node, "--disturbance", "shops"}},
 		"Java's instructions":     {exit.Usage, []string{"--node", node, "--java", node, "--instructions"}},
 		"a program that is none":  {exit.Failed, []string{"--node", node, "--quick"}},
 		"a record of other kind":  {exit.Failed, []string{"report", other}},

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"temper.dev/temper/pathfence/bench/load"
 	"temper.dev/temper/pathfence/bench/stage"
 )
@@ -102,9 +104,22 @@ func TestNeighbours(t *testing.T) {
 			t.Fatal(err)
 		}
 		for used() < idle+100*time.Millisecond {
+			if ended(t, p) {
+				t.Fatalf("%q has ended", kind)
+			}
 		}
 		if err := p.Freeze(); err != nil {
 			t.Fatal(err)
 		}
 	}
+}
+
+// ended says whether a process has ended by itself.
+func ended(t *testing.T, p *stage.Process) bool {
+	t.Helper()
+	var info unix.Siginfo
+	if err := unix.Waitid(unix.P_PID, p.PID(), &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil); err != nil {
+		t.Fatal(err)
+	}
+	return info.Signo != 0
 }

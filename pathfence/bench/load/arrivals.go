@@ -1,7 +1,7 @@
 // Package load offers requests to services at times that are fixed beforehand, whatever becomes of them.
 //
-// arrivals.go: when what is due. open.go: offers it. thrift.go: how a service is asked. closed.go: the other way, as many
-// at a time as there may be, to find out what a downstream can serve.
+// arrivals.go: when what is due. open.go: offers it. thrift.go, http.go: how a service is asked.
+// closed.go: the other way, as many at a time as there may be, to find out what a downstream can serve.
 package load
 
 import (

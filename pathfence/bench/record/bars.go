@@ -28,17 +28,17 @@ func (b Bar) Holds() bool {
 }
 
 // Isolation are the disturbances of one downstream that bars speak of.
-var Isolation = []string{Slow, Freeze, NetworkSlow, NetworkFreeze, SocialSlow, SocialFreeze}
+var Isolation = []string{Slow, Freeze, NetworkSlow, NetworkFreeze, SocialSlow, SocialFreeze, ShopSlow, ShopFreeze}
 
 // What no arm has to be compared under.
-var undisturbed = []string{None, Network, Social, Recovery, Saturation}
+var undisturbed = []string{None, Network, Social, Shop, Recovery, Saturation}
 
-// Calm is the disturbance under which a path is alone for comparison.
+// Calm is the disturbance under which a path is alone for comparison: what is before the comma, where services are other
+// than usual.
 func Calm(disturbance string) string {
-	for _, calm := range []string{Network, Social} {
-		if strings.HasPrefix(disturbance, calm) {
-			return calm
-		}
+	services, _, _ := strings.Cut(disturbance, ",")
+	if slices.Contains([]string{Network, Social, Shop}, services) {
+		return services
 	}
 	return None
 }

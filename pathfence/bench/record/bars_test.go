@@ -197,13 +197,21 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// Each topology's paths are compared with what they were alone in the same topology.
+// Each topology's paths are compared with what they were alone in the same topology, which is no disturbance itself.
 func TestCalm(t *testing.T) {
 	for disturbance, want := range map[string]string{
-		Slow: None, Surge: None, Network: Network, NetworkFreeze: Network, Social: Social, SocialSlow: Social, SocialFreeze: Social,
+		Slow: None, Freeze: None, Surge: None, "network of others": None, "shopping": None,
+		Network: Network, NetworkSlow: Network, NetworkFreeze: Network,
+		Social: Social, SocialSlow: Social, SocialFreeze: Social,
+		Shop: Shop, ShopSlow: Shop, ShopFreeze: Shop,
 	} {
 		if got := Calm(disturbance); got != want {
 			t.Errorf("%s is compared with %s", disturbance, got)
+		}
+	}
+	for _, disturbance := range Isolation {
+		if calm := Calm(disturbance); slices.Contains(undisturbed, disturbance) || !slices.Contains(undisturbed, calm) {
+			t.Errorf("%s or %s is on the wrong side", disturbance, calm)
 		}
 	}
 }

@@ -43,9 +43,14 @@ const (
 	NetworkFreeze = "network, frozen 400 of 500 ms"
 
 	// The whole of it.
-	Social       = "social network"
+	Social       = "social network" // undisturbed
 	SocialSlow   = "social network, slow tenfold"
 	SocialFreeze = "social network, frozen 400 of 500 ms"
+
+	// The shop in Spring Boot: a front end, catalogue, cart and orders.
+	Shop       = "shop" // undisturbed
+	ShopSlow   = "shop, slow tenfold"
+	ShopFreeze = "shop, frozen 400 of 500 ms"
 )
 
 // Record is all runs of one seed, in the order in which they were done. It holds no date and no host's name.

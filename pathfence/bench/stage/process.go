@@ -21,8 +21,9 @@ type Process struct {
 	input   io.WriteCloser
 }
 
-// Patience is how long a process may take to listen, and to end once it is told to.
-const Patience = 20 * time.Second
+// Patience is how long a process may take to listen, and to end once it is told to: the shop's Java services, which start
+// together, on a busy machine.
+const Patience = 2 * time.Minute
 
 // Start starts a program and waits until it says which ports it listens on.
 func Start(program string, arguments ...string) (*Process, error) {

@@ -25,7 +25,7 @@ func (l Language) Named(names []string) ([]Arm, error) {
 }
 
 // DisturbancesNamed finds disturbances; "all" is all of them, "traces" the traces, "networks" those of the social network's
-// cut, "social" those of the whole, "neighbours" the neighbours.
+// cut, "social" those of the whole, "shops" those of the shop, "neighbours" the neighbours.
 func DisturbancesNamed(names []string) ([]Disturbance, error) {
 	var each []string
 	for _, name := range names {
@@ -36,6 +36,8 @@ func DisturbancesNamed(names []string) ([]Disturbance, error) {
 			each = append(each, record.Network, record.NetworkSlow, record.NetworkFreeze)
 		case "social":
 			each = append(each, record.Social, record.SocialSlow, record.SocialFreeze)
+		case "shops":
+			each = append(each, record.Shop, record.ShopSlow, record.ShopFreeze)
 		case "neighbours":
 			for _, d := range besides {
 				each = append(each, d.Name)
@@ -71,6 +73,8 @@ func (s Study) refuses(d Disturbance) error {
 	switch {
 	case s.Language != "cpp" && record.Calm(d.Name) == record.Social:
 		return errors.New("only services in C++ call several others for a request")
+	case s.Language != "java" && record.Calm(d.Name) == record.Shop:
+		return errors.New("the shop's services are in Java; they are measured with --java")
 	case s.Timeline == Lab && slices.Contains(d.neighbours, streaming):
 		return errors.New("in the lab memory takes no time; CPU neighbours do there what this would")
 	}

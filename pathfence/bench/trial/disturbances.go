@@ -94,6 +94,7 @@ var (
 	undisturbed        = Disturbance{Name: record.None, rates: usual, topology: twoPaths}
 	undisturbedNetwork = Disturbance{Name: record.Network, rates: usual, topology: cut}
 	undisturbedSocial  = Disturbance{Name: record.Social, rates: usual, topology: social}
+	undisturbedShop    = Disturbance{Name: record.Shop, rates: usual, topology: shop}
 )
 
 // Disturbances are all that can be measured. The traces come with the downstream slowed tenfold.
@@ -115,6 +116,9 @@ func Disturbances() []Disturbance {
 		undisturbedSocial,
 		{Name: record.SocialSlow, rates: usual, slow: true, topology: social},
 		{Name: record.SocialFreeze, rates: usual, stall: long, topology: social},
+		undisturbedShop,
+		{Name: record.ShopSlow, rates: usual, slow: true, topology: shop},
+		{Name: record.ShopFreeze, rates: usual, stall: long, topology: shop},
 	}
 	all = append(all, besides...)
 	for _, name := range sim.TraceNames() {

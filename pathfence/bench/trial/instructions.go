@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"temper.dev/temper/pathfence/bench/load"
 	"temper.dev/temper/pathfence/bench/record"
 	"temper.dev/temper/pathfence/bench/stage"
 )
@@ -46,7 +45,7 @@ func (s Study) count(ctx context.Context, arm Arm, requests int) (total int64, e
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 	said, written := filepath.Join(folder, "said"), filepath.Join(folder, "callgrind.out")
 	counted := append([]string{"valgrind", "--tool=callgrind", "--log-file=" + said, "--callgrind-out-file=" + written}, s.Service...)
-	run := Run{Programs: Programs{s.Node, counted}, Scale: s.Scale, Arm: arm, Disturbance: undisturbed}
+	run := Run{Programs: Programs{Node: s.Node, Service: counted}, Scale: s.Scale, Arm: arm, Disturbance: undisturbed}
 	if err := run.ask(ctx, requests); err != nil {
 		return 0, err
 	}
@@ -64,10 +63,9 @@ func (r Run) ask(ctx context.Context, requests int) (err error) {
 	if err != nil {
 		return err
 	}
-	client := load.NewThrift(s.ports)
-	defer client.Close()
+	defer s.client.Close()
 	for range requests {
-		if err := errors.Join(ctx.Err(), client.Ask(record.Innocent, 0, time.Now().Add(stage.Patience))); err != nil {
+		if err := errors.Join(ctx.Err(), s.client.Ask(record.Innocent, 0, time.Now().Add(stage.Patience))); err != nil {
 			return err
 		}
 	}

@@ -18,6 +18,7 @@ import (
 type Programs struct {
 	Node    string   // pathfence-bench-node: the downstreams
 	Service []string // the command line of the service that paths share, before an arm's own flags
+	Shop    []string // the command line of the shop's services, before their names; none but in Java
 }
 
 // Run is one arm under one disturbance.
@@ -45,8 +46,7 @@ func (r Run) Do(ctx context.Context) (rows []record.Row, err error) {
 	if err != nil {
 		return nil, err
 	}
-	client := load.NewThrift(s.ports)
-	defer client.Close()
+	defer s.client.Close()
 	if len(s.beside) > 0 {
 		back, fault := stage.Prefer(clientsNice)
 		if fault != nil {
@@ -69,7 +69,7 @@ func (r Run) Do(ctx context.Context) (rows []record.Row, err error) {
 			cancel()
 		}
 	})
-	results, err := r.offer(ctx, start, client)
+	results, err := r.offer(ctx, start, s.client)
 	done.Wait()
 	if err = errors.Join(err, played); err != nil {
 		return nil, fmt.Errorf("%s, %s: %w", r.Arm.Name, r.Disturbance.Name, err)
@@ -114,7 +114,7 @@ func (r Run) offer(ctx context.Context, start time.Time, client load.Target) ([]
 	flows := r.Disturbance.flows(r.Scale, r.Timeline, r.groups()...)
 	switch {
 	case r.Arm.Name == record.Capacity:
-		return r.saturate(ctx, start, client, r.Scale.Slowed.Threads, load.Flow{Path: record.Slowed, Work: r.Scale.Slowed.Work})
+		return r.saturate(ctx, start, client, r.Scale.Slowed.Threads, flows...)
 	case r.Disturbance.full:
 		return r.saturate(ctx, start, client, r.Scale.Workers/2, flows...)
 	}
@@ -173,9 +173,6 @@ func (r Run) rows(results []load.Result, marks map[time.Duration]stage.CPU) (row
 // row adds up the requests of a group's paths, and tells of each path where there are several.
 func (r Run) row(w record.Window, results []load.Result, group string) record.Row {
 	routes := r.Disturbance.topology.of(group)
-	if len(routes) == 1 || r.Arm.Name == record.Capacity {
-		return w.Measure(results, group)
-	}
 	var all []load.Result
 	paths := map[string]record.Figures{}
 	for _, route := range routes {
@@ -188,6 +185,8 @@ func (r Run) row(w record.Window, results []load.Result, group string) record.Ro
 		}
 	}
 	row := w.Measure(all, group)
-	row.Paths = paths
+	if len(routes) > 1 {
+		row.Paths = paths
+	}
 	return row
 }

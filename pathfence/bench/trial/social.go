@@ -10,6 +10,7 @@ import (
 // holds all posts of one author, the user timeline's store, is disturbed: a third of the paths use it. Half of the rates:
 // a request makes about seven calls where those of the other topologies make two or four.
 var social = Topology{
+	start:     Run.startThrift,
 	Share:     0.5,
 	Disturbed: "user timeline store",
 	// A front end has many workers, and what most paths need has more than others. No service has fewer than paths go

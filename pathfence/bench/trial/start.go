@@ -4,8 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
-	"temper.dev/temper/pathfence/bench/record"
+	"temper.dev/temper/pathfence/bench/load"
 	"temper.dev/temper/pathfence/bench/stage"
 )
 
@@ -14,7 +15,13 @@ type set struct {
 	processes []*stage.Process // all of them
 	disturbed *stage.Process   // the store that disturbances disturb
 	beside    []*stage.Process // neighbours
-	ports     map[string]int   // where clients ask for a path
+	client    client           // asks for all paths
+}
+
+// client asks a topology: by Thrift on ports, or by HTTP at addresses.
+type client interface {
+	load.Target
+	Close()
 }
 
 func (s *set) stop() (err error) {
@@ -32,24 +39,26 @@ func (s *set) add(program string, arguments ...string) (*stage.Process, error) {
 	return p, err
 }
 
-// start starts the topology's stores and services, and the neighbours; to measure what the disturbed store can serve, that
-// alone.
-func (r Run) start() (*set, error) {
-	s := &set{ports: map[string]int{}}
-	topology := r.Disturbance.topology
-	up := map[string]running{}
-	for _, m := range topology.members() {
-		if r.Arm.Name == record.Capacity && m.name != topology.Disturbed {
-			continue
-		}
-		p, err := r.startMember(s, m, up)
-		if err != nil {
-			return s, fmt.Errorf("%s: %w", m.name, err)
-		}
-		up[m.name] = running{m, p}
+// addAll starts programs at the same time, and waits until all listen.
+func (s *set) addAll(lines [][]string) ([]*stage.Process, error) {
+	started, faults := make([]*stage.Process, len(lines)), make([]error, len(lines))
+	var all sync.WaitGroup
+	for i, line := range lines {
+		all.Go(func() { started[i], faults[i] = stage.Start(line[0], line[1:]...) })
 	}
-	s.disturbed = up[topology.Disturbed].process
-	if err := r.entries(s, up); err != nil {
+	all.Wait()
+	for _, p := range started {
+		if p != nil {
+			s.processes = append(s.processes, p)
+		}
+	}
+	return started, errors.Join(faults...)
+}
+
+// start starts the topology, and the neighbours.
+func (r Run) start() (*set, error) {
+	s := &set{}
+	if err := r.Disturbance.topology.start(r, s); err != nil {
 		return s, err
 	}
 	for _, kind := range r.Disturbance.neighbours {
@@ -62,18 +71,33 @@ func (r Run) start() (*set, error) {
 	return s, nil
 }
 
-// entries says where clients ask for each path.
-func (r Run) entries(s *set, up map[string]running) (err error) {
-	if r.Arm.Name == record.Capacity {
-		s.ports[record.Slowed], err = up[r.Disturbance.topology.Disturbed].port(record.Slowed)
+// startThrift starts stores and services one after the other: each is told when it starts where those are that it calls.
+func (r Run) startThrift(s *set) error {
+	t, up := r.Disturbance.topology, map[string]running{}
+	for _, m := range t.members() {
+		p, err := r.startMember(s, m, up)
+		if err != nil {
+			return fmt.Errorf("%s: %w", m.name, err)
+		}
+		up[m.name] = running{m, p}
+	}
+	ports, err := t.entries(up)
+	if err != nil {
 		return err
 	}
-	for _, route := range r.Disturbance.topology.Routes {
-		if s.ports[route.Path], err = up[route.First.Name].port(route.Path); err != nil {
-			return err
+	s.disturbed, s.client = up[t.Disturbed].process, load.NewThrift(ports)
+	return nil
+}
+
+// entries are the ports at which clients ask for each path.
+func (t Topology) entries(up map[string]running) (ports map[string]int, err error) {
+	ports = map[string]int{}
+	for _, route := range t.Routes {
+		if ports[route.Path], err = up[route.First.Name].port(route.Path); err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	return ports, nil
 }
 
 // startMember starts a store or a service; those that it calls are up.
@@ -101,14 +125,11 @@ func (r Run) startMember(s *set, m member, up map[string]running) (*stage.Proces
 }
 
 func (t Topology) storeFlags(name string, s Scale) []string {
-	threads, percent := s.Innocent.Threads, 100
-	if name == t.Disturbed {
-		threads = s.Slowed.Threads
-	}
+	percent := 100
 	if slices.Contains(t.Quick, name) {
 		percent = 5
 	}
-	return []string{"downstream", "--threads", fmt.Sprint(threads), "--percent", fmt.Sprint(percent)}
+	return []string{"downstream", "--threads", fmt.Sprint(t.threads(name, s)), "--percent", fmt.Sprint(percent)}
 }
 
 // running is a store or a service that is up.

@@ -88,7 +88,9 @@ func (s Study) left(runs int) time.Duration {
 // repetition is the runs of one repetition, in the order in which they are done.
 func (s Study) repetition(n int) (runs []Run) {
 	add := func(arm Arm, d Disturbance) {
-		runs = append(runs, Run{s.Programs, d.topology.scaled(s.Scale), s.Timeline, arm, d, n + 1, s.Seed + uint64(n)})
+		timeline := s.Timeline
+		timeline.WarmUp += d.topology.Settling
+		runs = append(runs, Run{s.Programs, d.topology.scaled(s.Scale), timeline, arm, d, n + 1, s.Seed + uint64(n)})
 	}
 	for _, d := range s.Disturbances {
 		for _, arm := range s.Arms {
@@ -97,10 +99,11 @@ func (s Study) repetition(n int) (runs []Run) {
 			}
 		}
 		if slices.Contains(record.Isolation, d.Name) {
+			d.topology = d.topology.capacity()
 			add(capacity, d)
 		}
 	}
-	for _, calm := range []Disturbance{undisturbed, undisturbedNetwork, undisturbedSocial} {
+	for _, calm := range []Disturbance{undisturbed, undisturbedNetwork, undisturbedSocial, undisturbedShop} {
 		if slices.ContainsFunc(s.Disturbances, func(d Disturbance) bool { return record.Calm(d.Name) == calm.Name }) {
 			add(alone, calm)
 		}

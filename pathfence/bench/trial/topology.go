@@ -3,19 +3,22 @@ package trial
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"temper.dev/temper/pathfence/bench/record"
 )
 
-// Topology is which services there are, and what a request of each path calls. Who calls nobody is a store, and works; all
-// others are services: they pass requests on, have an arm, and hold a worker meanwhile.
+// Topology is which services there are, and what a request of each path calls. But for the shop's, who calls nobody is a
+// store, and works; all others are services: they pass requests on, have an arm, and hold a worker meanwhile.
 type Topology struct {
+	start     func(Run, *set) error // starts all of them, and says how clients ask them
 	Routes    []Route
 	Disturbed string         // the store that disturbances disturb
 	Workers   map[string]int // of services that do not have as many as the scale says
 	Quick     []string       // stores that do a twentieth of a request's work: caches and the like
 	Share     float64        // of the scale's rates, and of its stores' threads
 	Without   []string       // arms that make no sense in it
+	Settling  time.Duration  // how much longer its services are warmed up than others
 }
 
 // Route is a path's way.
@@ -36,7 +39,7 @@ func to(name string, calls ...Hop) Hop { return Hop{name, calls} }
 
 // pair is a topology with one path of each kind.
 func pair(innocent, slowed Hop, disturbed string) Topology {
-	return Topology{Share: 1, Disturbed: disturbed, Routes: []Route{
+	return Topology{start: Run.startThrift, Share: 1, Disturbed: disturbed, Routes: []Route{
 		{record.Slowed, record.Slowed, 1, slowed},
 		{record.Innocent, record.Innocent, 1, innocent},
 	}}
@@ -62,6 +65,38 @@ func (t Topology) scaled(s Scale) Scale {
 	return s
 }
 
+// threads are those that a store works with.
+func (t Topology) threads(name string, s Scale) int {
+	if name == t.Disturbed {
+		return s.Slowed.Threads
+	}
+	return s.Innocent.Threads
+}
+
+// capacity is what is needed to measure how much the disturbed store can serve: it is asked without a service before it.
+func (t Topology) capacity() Topology {
+	for _, r := range t.Routes {
+		if h := r.First.find(t.Disturbed); h != nil {
+			t.Routes = []Route{{record.Slowed, record.Slowed, 1, *h}}
+			return t
+		}
+	}
+	panic("nobody calls " + t.Disturbed) // topologies are written here
+}
+
+// find is whoever has a name, from here on; nil where nobody has.
+func (h Hop) find(name string) *Hop {
+	if h.Name == name {
+		return &h
+	}
+	for _, c := range h.Calls {
+		if found := c.find(name); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
 // of are a group's routes.
 func (t Topology) of(group string) []Route {
 	return slices.DeleteFunc(slices.Clone(t.Routes), func(r Route) bool { return r.Group != group })
@@ -84,14 +119,14 @@ type member struct {
 
 func (m member) paths() []string { return slices.Sorted(maps.Keys(m.calls)) }
 
-func (m member) store() bool {
-	for _, called := range m.calls {
-		if len(called) > 0 {
-			return false
-		}
-	}
-	return true
+// called are all whom it calls, each once.
+func (m member) called() []string {
+	all := slices.Concat(slices.Collect(maps.Values(m.calls))...)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
+
+func (m member) store() bool { return len(m.called()) == 0 }
 
 // members are all services and stores, who is called before those that call it.
 func (t Topology) members() (list []member) {
@@ -119,10 +154,8 @@ func (t Topology) members() (list []member) {
 		}
 		seen[name] = true
 		m := member{name, calls[name]}
-		for _, path := range m.paths() {
-			for _, called := range m.calls[path] {
-				visit(called)
-			}
+		for _, called := range m.called() {
+			visit(called)
 		}
 		list = append(list, m)
 	}

@@ -161,7 +161,7 @@ func TestBurst(t *testing.T) {
 
 // No rate is above its peak: arrivals would be missing.
 func TestPeaks(t *testing.T) {
-	if n := len(Disturbances()); n != len(TableDisturbances)+len(sim.Traces)+14 {
+	if n := len(Disturbances()); n != len(TableDisturbances)+len(sim.Traces)+17 {
 		t.Errorf("%d disturbances", n)
 	}
 	for _, d := range Disturbances() {
@@ -176,7 +176,7 @@ func TestPeaks(t *testing.T) {
 }
 
 func TestChoice(t *testing.T) {
-	for name, n := range map[string]int{"traces": 6, "networks": 3, "social": 3, "neighbours": 5, "all": len(Disturbances()), record.Slow: 1} {
+	for name, n := range map[string]int{"traces": 6, "networks": 3, "social": 3, "shops": 3, "neighbours": 5, "all": len(Disturbances()), record.Slow: 1} {
 		if chosen, err := DisturbancesNamed([]string{name}); err != nil || len(chosen) != n {
 			t.Errorf("%q are %d disturbances, %v", name, len(chosen), err)
 		}
