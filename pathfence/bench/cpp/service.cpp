@@ -17,17 +17,24 @@ namespace pf = temper::pathfence;
 using at::concurrency::ThreadManager;
 using at::server::TNonblockingServer;
 
+// One that is called, and what the fence knows it by.
+struct Downstream {
+    Downstream(int port, bool onward) : connection(port, onward), edge("port-" + std::to_string(port)) {}
+    Connection connection;
+    const std::string edge;
+};
+
 // Each worker has its own connection to each downstream, as Thrift's clients are for one thread. A fence is told which are
 // used: where no classes are configured, it learns them by that.
 void pass_on(const ServiceOptions& options, const std::string& path, std::int64_t work_us) {
-    thread_local std::map<int, Connection> connections;
+    thread_local std::map<int, Downstream> downstreams;
     for (const int port : options.downstreams.at(path)) {
-        if (const pf::Permit* permit = pf::Serving::here()) permit->edge("port-" + std::to_string(port));
-        const auto at = connections.try_emplace(port, port, options.onward).first;
+        const auto at = downstreams.try_emplace(port, port, options.onward).first;
+        if (const pf::Permit* permit = pf::Serving::here()) permit->edge(at->second.edge);
         try {
-            at->second.call(path, work_us);
+            at->second.connection.call(path, work_us);
         } catch (...) {
-            connections.erase(at);
+            downstreams.erase(at);
             throw;
         }
     }

@@ -88,9 +88,7 @@ func (s Study) left(runs int) time.Duration {
 // repetition is the runs of one repetition, in the order in which they are done.
 func (s Study) repetition(n int) (runs []Run) {
 	add := func(arm Arm, d Disturbance) {
-		timeline := s.Timeline
-		timeline.WarmUp += d.topology.Settling
-		runs = append(runs, Run{s.Programs, d.topology.scaled(s.Scale), timeline, arm, d, n + 1, s.Seed + uint64(n)})
+		runs = append(runs, Run{s.Programs, d.topology.scaled(s.Scale), d.topology.settled(s.Timeline), arm, d, n + 1, s.Seed + uint64(n)})
 	}
 	for _, d := range s.Disturbances {
 		for _, arm := range s.Arms {
@@ -120,19 +118,28 @@ func (s Study) Plan() any {
 		}
 		return list
 	}
-	var whole *Scale
-	if slices.ContainsFunc(s.Disturbances, func(d Disturbance) bool { return record.Calm(d.Name) == record.Social }) {
+	has := func(services string) bool {
+		return slices.ContainsFunc(s.Disturbances, func(d Disturbance) bool { return record.Calm(d.Name) == services })
+	}
+	var ofSocial *Scale
+	if has(record.Social) {
 		scale := social.scaled(s.Scale)
-		whole = &scale
+		ofSocial = &scale
+	}
+	var ofShop *Timeline
+	if has(record.Shop) {
+		timeline := shop.settled(s.Timeline)
+		ofShop = &timeline
 	}
 	return struct {
-		Language     string   `json:"language"`
-		Scale        Scale    `json:"scale"`
-		Social       *Scale   `json:"social_network_scale,omitempty"`
-		Timeline     Timeline `json:"timeline"`
-		Arms         []string `json:"arms"`
-		Disturbances []string `json:"disturbances"`
-		Repetitions  int      `json:"repetitions"`
-	}{s.Language, s.Scale, whole, s.Timeline, names(len(s.Arms), func(i int) string { return s.Arms[i].Name }),
+		Language     string    `json:"language"`
+		Scale        Scale     `json:"scale"`
+		Social       *Scale    `json:"social_network_scale,omitempty"`
+		Timeline     Timeline  `json:"timeline"`
+		Shop         *Timeline `json:"shop_timeline,omitempty"`
+		Arms         []string  `json:"arms"`
+		Disturbances []string  `json:"disturbances"`
+		Repetitions  int       `json:"repetitions"`
+	}{s.Language, s.Scale, ofSocial, s.Timeline, ofShop, names(len(s.Arms), func(i int) string { return s.Arms[i].Name }),
 		names(len(s.Disturbances), func(i int) string { return s.Disturbances[i].Name }), s.Repetitions}
 }

@@ -228,15 +228,20 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A plan tells the social network's scale where it is measured, and is what it was before where it is not.
+// A plan tells what the social network and the shop have of their own where they are measured, and is what it was before where they are not.
 func TestPlanTellsTheScale(t *testing.T) {
-	for _, d := range []Disturbance{undisturbed, undisturbedSocial} {
-		text, err := json.Marshal(Study{Scale: Standard, Disturbances: []Disturbance{d}}.Plan())
+	for _, d := range []Disturbance{undisturbed, undisturbedSocial, undisturbedShop} {
+		text, err := json.Marshal(Study{Scale: Standard, Timeline: Full, Disturbances: []Disturbance{d}}.Plan())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(string(text), `"social_network_scale":{"workers":16,`) != (d.Name == record.Social) {
-			t.Errorf("%s: %s", d.Name, text)
+		for own, services := range map[string]string{
+			`"social_network_scale":{"workers":16,`:      record.Social,
+			`"shop_timeline":{"warm_up_ns":10000000000,`: record.Shop,
+		} {
+			if strings.Contains(string(text), own) != (d.Name == services) {
+				t.Errorf("%s: %s", d.Name, text)
+			}
 		}
 	}
 }
