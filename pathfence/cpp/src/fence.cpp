@@ -200,8 +200,10 @@ void Permit::release(Outcome outcome) {
     state->with([&](Core& c, Time t) -> const Core::Decisions& { return c.done(t, id_, outcome); });
 }
 
+// The names of what is learned, and of buckets, begin with ~. Of a class that is configured nothing is learned: its requests
+// need not take the lock for that.
 void Permit::edge(const std::string& name) const {
-    if (!state_) return;
+    if (!state_ || class_name_->front() != '~') return;
     state_->with([&](Core& c, Time t) -> const Core::Decisions& { return c.edge(t, id_, name); });
 }
 
