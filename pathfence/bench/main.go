@@ -114,13 +114,17 @@ func (f *flags) run(cmd *cobra.Command) error {
 // java keeps the compiler's work short: what it takes later is no longer the service's.
 var java = []string{"java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"}
 
+func javaService(jar string) []string {
+	return append(slices.Clip(java), "-Xms256m", "-Xmx256m", "-jar", jar)
+}
+
 func (f *flags) study() (s trial.Study, err error) {
 	s = trial.Study{
 		Programs: trial.Programs{Node: f.node, Service: []string{f.node, "service"}}, Language: "cpp",
 		Scale: trial.Standard, Timeline: trial.Full, Repetitions: f.repetitions, Retries: f.retries, Seed: f.seed,
 	}
 	if f.jar != "" {
-		s.Language, s.Service = "java", append(slices.Clip(java), "-Xms256m", "-Xmx256m", "-jar", f.jar)
+		s.Language, s.Service = "java", javaService(f.jar)
 		s.Shop = append(slices.Clip(java), "-Xms64m", "-Xmx256m", "-XX:+ExitOnOutOfMemoryError", "-cp", f.jar, "dev.temper.pathfence.bench.Shop")
 	}
 	language := trial.Languages[s.Language]

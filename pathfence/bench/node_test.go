@@ -16,7 +16,29 @@ import (
 
 func startNode(t *testing.T, arguments ...string) *stage.Process {
 	t.Helper()
-	p, err := stage.Start(*node, arguments...)
+	return start(t, append([]string{*node}, arguments...)...)
+}
+
+// startService starts the service of the language that is tested, and says where each path is asked for: some services have
+// a port for each.
+func startService(t *testing.T, arguments ...string) (port func(path string) int) {
+	t.Helper()
+	program := []string{*node, "service"}
+	if *jar != "" {
+		program = javaService(*jar)
+	}
+	p := start(t, append(program, arguments...)...)
+	return func(path string) int {
+		if port, ok := p.Ports["service"]; ok {
+			return port
+		}
+		return p.Ports[path]
+	}
+}
+
+func start(t *testing.T, line ...string) *stage.Process {
+	t.Helper()
+	p, err := stage.Start(line[0], line[1:]...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,8 +50,8 @@ func startNode(t *testing.T, arguments ...string) *stage.Process {
 	return p
 }
 
-// A service calls all of a path's downstreams: where the second is not there, the request fails. A store does its part of
-// the work, here none of an hour.
+// In either language a service calls all of a path's downstreams: where the second is not there, the request fails. A store
+// does its part of the work, here none of an hour.
 func TestSeveralDownstreams(t *testing.T) {
 	store := startNode(t, "downstream", "--percent", "0").Ports["downstream"]
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -38,10 +60,10 @@ func TestSeveralDownstreams(t *testing.T) {
 	}
 	absent := listener.Addr().(*net.TCPAddr).Port
 	listener.Close()
-	service := startNode(t, "service",
+	service := startService(t,
 		"--downstream", fmt.Sprintf("whole=%d", store), "--downstream", fmt.Sprintf("whole=%d", store),
-		"--downstream", fmt.Sprintf("broken=%d", store), "--downstream", fmt.Sprintf("broken=%d", absent)).Ports["service"]
-	client := load.NewThrift(map[string]int{"whole": service, "broken": service})
+		"--downstream", fmt.Sprintf("broken=%d", store), "--downstream", fmt.Sprintf("broken=%d", absent))
+	client := load.NewThrift(map[string]int{"whole": service("whole"), "broken": service("broken")})
 	defer client.Close()
 	deadline := time.Now().Add(stage.Patience)
 	if err := client.Ask("whole", time.Hour, deadline); err != nil {
@@ -52,14 +74,14 @@ func TestSeveralDownstreams(t *testing.T) {
 	}
 }
 
-// Where no classes are configured the fence learns them by what requests call, which the service has to tell it: else both
+// In either language, where no classes are configured the fence learns them by what requests call, which the service has to tell it: else both
 // paths share a class, of those that call nobody, and one that stands still takes the other along.
 func TestLearnedClasses(t *testing.T) {
 	frozen, works := startNode(t, "downstream", "--threads", "16"), startNode(t, "downstream")
-	service := startNode(t, "service", "--workers", "16", "--fence", `{"workers": 16}`,
+	service := startService(t, "--workers", "16", "--fence", `{"workers": 16}`,
 		"--downstream", fmt.Sprintf("frozen=%d", frozen.Ports["downstream"]),
-		"--downstream", fmt.Sprintf("works=%d", works.Ports["downstream"])).Ports["service"]
-	client := load.NewThrift(map[string]int{"frozen": service, "works": service})
+		"--downstream", fmt.Sprintf("works=%d", works.Ports["downstream"]))
+	client := load.NewThrift(map[string]int{"frozen": service("frozen"), "works": service("works")})
 	defer client.Close()
 	deadline := time.Now().Add(stage.Patience)
 	ask := func(path string, times int) {

@@ -38,7 +38,7 @@ func TestSmoke(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Only in C++ are there services that call several others for a request, and neighbours are the same; only Java has the shop.
+	// Only C++ has the social network, and neighbours are the same in both; only Java has the shop.
 	other, slow, calm := "static with shedding", record.SocialSlow, record.Social
 	only := []string{slow, "2 CPU neighbours", "1 memory neighbour"}
 	if *jar != "" {

@@ -51,7 +51,6 @@ var Languages = map[string]Language{
 			{"static with shedding", func(s Server) []string { return append(shedding(s), "--bulkhead") }},
 			wholeFence,
 		},
-		more:  []Arm{learnedFence},
 		quick: []string{record.Shared, "static with shedding", record.Fence},
 	},
 	"java": {
@@ -69,12 +68,11 @@ var Languages = map[string]Language{
 // Language is what can be measured of services in one language.
 type Language struct {
 	Table []Arm // of the table
-	more  []Arm
 	quick []string
 }
 
-// All are the arms of the table, those beside it, and the fence without each of its parts.
-func (l Language) All() []Arm { return slices.Concat(l.Table, l.more, fenceVariants) }
+// All are the arms of the table, the fence that learns its classes, and the fence without each of its parts.
+func (l Language) All() []Arm { return slices.Concat(l.Table, []Arm{learnedFence}, fenceVariants) }
 
 // Quick are the arms of a look.
 func (l Language) Quick() []Arm {

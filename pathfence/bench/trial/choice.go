@@ -72,7 +72,7 @@ func (s Study) Choose(names []string) ([]Disturbance, error) {
 func (s Study) refuses(d Disturbance) error {
 	switch {
 	case s.Language != "cpp" && record.Calm(d.Name) == record.Social:
-		return errors.New("only services in C++ call several others for a request")
+		return errors.New("its services are in C++: 17 Java virtual machines would be what is measured; leave out --java")
 	case s.Language != "java" && record.Calm(d.Name) == record.Shop:
 		return errors.New("the shop's services are in Java; they are measured with --java")
 	case s.Timeline == Lab && slices.Contains(d.neighbours, streaming):

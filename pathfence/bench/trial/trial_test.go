@@ -185,12 +185,8 @@ func TestChoice(t *testing.T) {
 		if _, err := l.Named([]string{"fence", "no such arm"}); err == nil || !strings.Contains(err.Error(), "fence without lending") {
 			t.Errorf("%s: an unknown arm: %v", name, err)
 		}
-		if all, err := l.Named([]string{"all"}); err != nil || len(all) != len(l.Table)+len(l.more)+7 {
+		if all, err := l.Named([]string{"all"}); err != nil || len(all) != len(l.Table)+1+7 {
 			t.Errorf("%s: all are %d arms, %v", name, len(all), err)
-		}
-		// Classes can be learned only where the service tells the fence whom it calls.
-		if _, err := l.Named([]string{learnedFence.Name}); (err == nil) != (name == "cpp") {
-			t.Errorf("%s: learned classes: %v", name, err)
 		}
 		if n := len(l.Quick()); n != 3 {
 			t.Errorf("%s: a look has %d arms", name, n)

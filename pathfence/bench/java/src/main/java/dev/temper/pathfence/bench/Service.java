@@ -3,6 +3,7 @@ package dev.temper.pathfence.bench;
 
 import dev.temper.pathfence.Config;
 import dev.temper.pathfence.Fence;
+import dev.temper.pathfence.Serving;
 import dev.temper.pathfence.thrift.FencedExecutor;
 import dev.temper.pathfence.thrift.FencedProcessor;
 import dev.temper.pathfence.thrift.FencedServerTransport;
@@ -10,6 +11,7 @@ import dev.temper.pathfence.thrift.Listener;
 import java.io.OutputStream;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
@@ -26,8 +28,9 @@ import org.apache.thrift.transport.TNonblockingServerTransport;
 import org.apache.thrift.transport.TTransportException;
 
 /**
- * The service that paths share, on Apache Thrift's THsHaServer. It passes each call on to its path's downstream, says on
- * standard output which ports it listens on, and serves until its standard input ends.
+ * The service that paths share, on Apache Thrift's THsHaServer. It passes each call on to its path's downstreams, one after
+ * the other, in the order in which they are given; says on standard output which ports it listens on, and serves until its
+ * standard input ends.
  *
  * <pre>--workers N  --downstream PATH=PORT ...  [--fence JSON [--onward] | --admission vegas|gradient2|bulkhead]</pre>
  *
@@ -36,10 +39,11 @@ import org.apache.thrift.transport.TTransportException;
  */
 public final class Service {
     private int workers = 16;
-    private final Map<String, Integer> downstreams = new TreeMap<>();
+    private final Map<String, List<Integer>> downstreams = new TreeMap<>(); // a path's ports
     private String fence = "";
     private String admission = "";
-    private boolean onward; // the downstreams are fenced services: they are told keys and deadlines
+    // There are fenced services among the downstreams: they are told keys and deadlines. What works only takes no notice.
+    private boolean onward;
 
     private Service(String[] arguments) {
         for (Iterator<String> i = List.of(arguments).iterator(); i.hasNext(); ) {
@@ -55,7 +59,9 @@ public final class Service {
             case "--workers" -> workers = Integer.parseInt(value);
             case "--downstream" -> {
                 int equals = value.indexOf('=');
-                downstreams.put(value.substring(0, equals), Integer.valueOf(value.substring(equals + 1)));
+                downstreams
+                        .computeIfAbsent(value.substring(0, equals), path -> new ArrayList<>())
+                        .add(Integer.valueOf(value.substring(equals + 1)));
             }
             case "--fence" -> fence = value;
             case "--admission" -> admission = value;
@@ -114,19 +120,35 @@ public final class Service {
         new Thread(server::serve).start();
     }
 
+    /** One that is called, and what the fence knows it by. */
+    private record Downstream(Message.Connection connection, String edge) {}
+
     /** Each worker has its own connection to each downstream, as Thrift's clients are for one thread. */
     private TProcessor processor() {
-        ThreadLocal<Map<String, Message.Connection>> connections = ThreadLocal.withInitial(HashMap::new);
-        return Message.processor((path, work) -> {
-            Map<String, Message.Connection> mine = connections.get();
-            Message.Connection c = mine.get(path);
-            if (c == null) mine.put(path, c = new Message.Connection(downstreams.get(path), onward));
+        ThreadLocal<Map<Integer, Downstream>> connected = ThreadLocal.withInitial(HashMap::new);
+        return Message.processor((path, work) -> passOn(connected.get(), path, work));
+    }
+
+    /** A fence is told which downstreams are used: where no classes are configured, it learns them by that. */
+    private void passOn(Map<Integer, Downstream> connected, String path, long work) throws TException {
+        for (int port : downstreams.get(path)) {
+            Downstream d = connected.get(port);
+            if (d == null) connected.put(port, d = connect(port));
+            tell(d.edge);
             try {
-                c.call(path, work);
+                d.connection.call(path, work);
             } catch (TException e) {
-                mine.remove(path).close();
+                connected.remove(port).connection.close();
                 throw e;
             }
-        });
+        }
+    }
+
+    private Downstream connect(int port) throws TException {
+        return new Downstream(new Message.Connection(port, onward), "port-" + port);
+    }
+
+    private static void tell(String edge) {
+        Serving.here().ifPresent(s -> s.permit().edge(edge));
     }
 }
