@@ -64,7 +64,7 @@ func newCommand() *cobra.Command {
 func (f *flags) choice(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.node, "node", "", "pathfence-bench-node, as 'make pathfence-bench-build' builds it")
 	cmd.Flags().StringArrayVar(&f.arms, "arm", nil, "an arm; can be given again (default: those of the table; 'all': the fence without each of its parts, too)")
-	cmd.Flags().StringArrayVar(&f.disturbances, "disturbance", nil, "a disturbance; can be given again (default: those of the table; 'traces', 'networks', 'social', 'neighbours', with --java 'shops', 'all')")
+	cmd.Flags().StringArrayVar(&f.disturbances, "disturbance", nil, "a disturbance; can be given again (default: those of the table; 'traces', 'networks', 'social', 'neighbours', with --java 'shops' and 'media', 'all')")
 	cmd.Flags().IntVar(&f.repetitions, "repetitions", 5, "how often all is done")
 	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "of the arrivals and of the order of the runs")
 	cmd.Flags().BoolVar(&f.quick, "quick", false, "a look: fewer arms and disturbances, shorter runs, once")

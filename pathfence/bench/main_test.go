@@ -23,6 +23,7 @@ func TestUsage(t *testing.T) {
 		"an unknown arm":          {exit.Usage, []string{"--node", node, "--arm", "none"}},
 		"an unknown disturbance":  {exit.Usage, []string{"--node", node, "--disturbance", "noise"}},
 		"a shop in C++":           {exit.Usage, []string{"--node", node, "--disturbance", "shops"}},
+		"media without Java":      {exit.Usage, []string{"--node", node, "--disturbance", "media"}},
 		"Java's instructions":     {exit.Usage, []string{"--node", node, "--java", node, "--instructions"}},
 		"a program that is none":  {exit.Failed, []string{"--node", node, "--quick"}},
 		"a record of other kind":  {exit.Failed, []string{"report", other}},

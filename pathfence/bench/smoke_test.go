@@ -38,7 +38,7 @@ func TestSmoke(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Only C++ has the social network, and neighbours are the same in both; only Java has the shop.
+	// Only C++ has the social network, and neighbours are the same in both; with Java there are the shop and the media service.
 	other, slow, calm := "static with shedding", record.SocialSlow, record.Social
 	only := []string{slow, "2 CPU neighbours", "1 memory neighbour"}
 	if *jar != "" {
@@ -49,6 +49,10 @@ func TestSmoke(t *testing.T) {
 	run := []string{"--node", *node, "--java", *jar, "--quick", "--regardless", "--json", file, "--arm", other, "--arm", record.Fence}
 	for _, name := range names {
 		run = append(run, "--disturbance", name)
+	}
+	if *jar != "" {
+		run = append(run, "--disturbance", record.Media) // which is all of its disturbances
+		names = append(names, record.Media, record.MediaSlow, record.MediaFreeze)
 	}
 	execute(&shown, run...)
 	execute(&again, "report", "--regardless", file)
@@ -76,7 +80,10 @@ func TestSmoke(t *testing.T) {
 	check(t, r, record.Alone, record.Network, record.Innocent)
 	check(t, r, record.Alone, calm, record.Innocent)
 	if *jar != "" {
-		answered(t, r)
+		check(t, r, record.Capacity, record.MediaSlow, record.Slowed)
+		check(t, r, record.Alone, record.Media, record.Innocent)
+		answered(t, r, record.Shop)
+		answered(t, r, record.Media)
 	}
 	checkPaths(t, r)
 	if len(r.Machine.Hashes[filepath.Base(*node)]) != 64 || r.Machine.CPUs == 0 {
@@ -84,19 +91,23 @@ func TestSmoke(t *testing.T) {
 	}
 }
 
-// answered fails where no request to the shop was answered in time on some path, in none of its runs: then its services do
-// not call each other. One run may get nothing on a machine that does other things.
-func answered(t *testing.T, r record.Record) {
+// answered fails where no request to some services was answered in time on some path, in none of their runs: then they do not
+// call each other. One run may get nothing on a machine that does other things.
+func answered(t *testing.T, r record.Record, services string) {
 	t.Helper()
 	in := map[string]float64{record.Innocent: 0, record.Slowed: 0}
 	for _, row := range r.Rows {
-		if record.Calm(row.Disturbance) == record.Shop {
-			in[row.Path] += row.Goodput
+		if record.Calm(row.Disturbance) != services || row.Arm == record.Capacity { // which asks the store alone
+			continue
+		}
+		in[row.Path] += row.Goodput
+		for path, figures := range row.Paths {
+			in[path] += figures.Goodput
 		}
 	}
 	for path, goodput := range in {
 		if goodput == 0 {
-			t.Errorf("no answer from the shop in time, %s path", path)
+			t.Errorf("no answer from the %s in time, %s path", services, path)
 		}
 	}
 }
@@ -123,6 +134,7 @@ func checkPaths(t *testing.T, r record.Record) {
 		several := map[string]map[string]int{
 			record.Social: {record.Innocent: 16, record.Slowed: 8},
 			record.Shop:   {record.Innocent: 2},
+			record.Media:  {record.Innocent: 5, record.Slowed: 3},
 		}[record.Calm(row.Disturbance)][row.Path]
 		if row.Arm == record.Capacity {
 			several = 0

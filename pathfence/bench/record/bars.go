@@ -28,16 +28,16 @@ func (b Bar) Holds() bool {
 }
 
 // Isolation are the disturbances of one downstream that bars speak of.
-var Isolation = []string{Slow, Freeze, NetworkSlow, NetworkFreeze, SocialSlow, SocialFreeze, ShopSlow, ShopFreeze}
+var Isolation = []string{Slow, Freeze, NetworkSlow, NetworkFreeze, SocialSlow, SocialFreeze, ShopSlow, ShopFreeze, MediaSlow, MediaFreeze}
 
 // What no arm has to be compared under.
-var undisturbed = []string{None, Network, Social, Shop, Recovery, Saturation}
+var undisturbed = []string{None, Network, Social, Shop, Media, Recovery, Saturation}
 
 // Calm is the disturbance under which a path is alone for comparison: what is before the comma, where services are other
 // than usual.
 func Calm(disturbance string) string {
 	services, _, _ := strings.Cut(disturbance, ",")
-	if slices.Contains([]string{Network, Social, Shop}, services) {
+	if slices.Contains([]string{Network, Social, Shop, Media}, services) {
 		return services
 	}
 	return None

@@ -204,6 +204,7 @@ func TestCalm(t *testing.T) {
 		Network: Network, NetworkSlow: Network, NetworkFreeze: Network,
 		Social: Social, SocialSlow: Social, SocialFreeze: Social,
 		Shop: Shop, ShopSlow: Shop, ShopFreeze: Shop,
+		Media: Media, MediaSlow: Media, MediaFreeze: Media,
 	} {
 		if got := Calm(disturbance); got != want {
 			t.Errorf("%s is compared with %s", disturbance, got)

@@ -51,6 +51,11 @@ const (
 	Shop       = "shop" // undisturbed
 	ShopSlow   = "shop, slow tenfold"
 	ShopFreeze = "shop, frozen 400 of 500 ms"
+
+	// The media service, in C++ and Java.
+	Media       = "media" // undisturbed
+	MediaSlow   = "media, slow tenfold"
+	MediaFreeze = "media, frozen 400 of 500 ms"
 )
 
 // Record is all runs of one seed, in the order in which they were done. It holds no date and no host's name.

@@ -21,6 +21,8 @@ type Arm struct {
 type Server struct {
 	Scale
 	Paths []string
+	// It is in C++, and others that have the arm are in Java.
+	BesideJava bool
 }
 
 var (
@@ -48,7 +50,7 @@ var Languages = map[string]Language{
 			{"unbounded", asynchronous},
 			{"unbounded with shedding", func(s Server) []string { return append(asynchronous(s), most(s, s.usual())...) }},
 			{"static bulkhead", func(Server) []string { return []string{"--bulkhead"} }},
-			{"static with shedding", func(s Server) []string { return append(shedding(s), "--bulkhead") }},
+			{"static with shedding", staticShedding},
 			wholeFence,
 		},
 		quick: []string{record.Shared, "static with shedding", record.Fence},
@@ -56,9 +58,9 @@ var Languages = map[string]Language{
 	"java": {
 		Table: []Arm{
 			sharedPool,
-			admission("concurrency-limits, Vegas", "vegas"),
-			admission("concurrency-limits, Gradient2", "gradient2"),
-			admission("resilience4j bulkhead", "bulkhead"),
+			admission("concurrency-limits, Vegas", "vegas", shedding),
+			admission("concurrency-limits, Gradient2", "gradient2", shedding),
+			admission("resilience4j bulkhead", "bulkhead", staticShedding),
 			wholeFence,
 		},
 		quick: []string{record.Shared, "concurrency-limits, Vegas", record.Fence},
@@ -79,9 +81,15 @@ func (l Language) Quick() []Arm {
 	return slices.DeleteFunc(slices.Clone(l.Table), func(a Arm) bool { return !slices.Contains(l.quick, a.Name) })
 }
 
-// admission is what lets requests in, by one of the names that the Java service knows.
-func admission(arm, name string) Arm {
-	return Arm{arm, func(Server) []string { return []string{"--admission", name} }}
+// admission is what lets requests in, by one of the names that the Java service knows; and what comes closest to it for
+// services in C++ beside it.
+func admission(arm, name string, besideJava func(Server) []string) Arm {
+	return Arm{arm, func(s Server) []string {
+		if s.BesideJava {
+			return besideJava(s)
+		}
+		return []string{"--admission", name}
+	}}
 }
 
 // What figures are held against: the innocent path with the shared pool to itself, and no service at all.
@@ -95,6 +103,9 @@ func asynchronous(Server) []string { return []string{"--workers", "1024"} }
 
 // shedding lets as many wait as there are workers.
 func shedding(s Server) []string { return most(s, 2*s.Workers) }
+
+// staticShedding is that with an equal part of the workers for each path.
+func staticShedding(s Server) []string { return append(shedding(s), "--bulkhead") }
 
 // most lets so many wait or be under way; the others are refused, and so is what has waited past the target.
 func most(s Server, requests int) []string {

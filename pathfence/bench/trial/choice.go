@@ -25,7 +25,7 @@ func (l Language) Named(names []string) ([]Arm, error) {
 }
 
 // DisturbancesNamed finds disturbances; "all" is all of them, "traces" the traces, "networks" those of the social network's
-// cut, "social" those of the whole, "shops" those of the shop, "neighbours" the neighbours.
+// cut, "social" those of the whole, "shops" those of the shop, "media" those of the media service, "neighbours" the neighbours.
 func DisturbancesNamed(names []string) ([]Disturbance, error) {
 	var each []string
 	for _, name := range names {
@@ -38,6 +38,8 @@ func DisturbancesNamed(names []string) ([]Disturbance, error) {
 			each = append(each, record.Social, record.SocialSlow, record.SocialFreeze)
 		case "shops":
 			each = append(each, record.Shop, record.ShopSlow, record.ShopFreeze)
+		case record.Media:
+			each = append(each, record.Media, record.MediaSlow, record.MediaFreeze)
 		case "neighbours":
 			for _, d := range besides {
 				each = append(each, d.Name)
@@ -75,6 +77,8 @@ func (s Study) refuses(d Disturbance) error {
 		return errors.New("its services are in C++: 17 Java virtual machines would be what is measured; leave out --java")
 	case s.Language != "java" && record.Calm(d.Name) == record.Shop:
 		return errors.New("the shop's services are in Java; they are measured with --java")
+	case s.Language != "java" && record.Calm(d.Name) == record.Media:
+		return errors.New("three of the media service's services are in Java; it is measured with --java")
 	case s.Timeline == Lab && slices.Contains(d.neighbours, streaming):
 		return errors.New("in the lab memory takes no time; CPU neighbours do there what this would")
 	}

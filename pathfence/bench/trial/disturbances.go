@@ -95,6 +95,7 @@ var (
 	undisturbedNetwork = Disturbance{Name: record.Network, rates: usual, topology: cut}
 	undisturbedSocial  = Disturbance{Name: record.Social, rates: usual, topology: social}
 	undisturbedShop    = Disturbance{Name: record.Shop, rates: usual, topology: shop}
+	undisturbedMedia   = Disturbance{Name: record.Media, rates: usual, topology: media}
 )
 
 // Disturbances are all that can be measured. The traces come with the downstream slowed tenfold.
@@ -119,6 +120,9 @@ func Disturbances() []Disturbance {
 		undisturbedShop,
 		{Name: record.ShopSlow, rates: usual, slow: true, topology: shop},
 		{Name: record.ShopFreeze, rates: usual, stall: long, topology: shop},
+		undisturbedMedia,
+		{Name: record.MediaSlow, rates: usual, slow: true, topology: media},
+		{Name: record.MediaFreeze, rates: usual, stall: long, topology: media},
 	}
 	all = append(all, besides...)
 	for _, name := range sim.TraceNames() {

@@ -16,7 +16,7 @@ import (
 
 // Programs are what is started.
 type Programs struct {
-	Node    string   // pathfence-bench-node: the downstreams
+	Node    string   // pathfence-bench-node: the downstreams, and the services in C++
 	Service []string // the command line of the service that paths share, before an arm's own flags
 	Shop    []string // the command line of the shop's services, before their names; none but in Java
 }

@@ -1,7 +1,7 @@
 // Package trial runs arms under disturbances: real processes on loopback, one run after the other.
 //
 // scale.go: how large the service is and how long a run takes. arms.go: who gets a worker. disturbances.go: what happens
-// meanwhile. topology.go, social.go, shop.go: who calls whom. start.go: starts them. run.go: one run. study.go: all of them,
+// meanwhile. topology.go, social.go, shop.go, media.go: who calls whom. start.go: starts them. run.go: one run. study.go: all of them,
 // interleaved.
 package trial
 

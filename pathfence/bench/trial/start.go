@@ -102,9 +102,18 @@ func (t Topology) entries(up map[string]running) (ports map[string]int, err erro
 
 // startMember starts a store or a service; those that it calls are up.
 func (r Run) startMember(s *set, m member, up map[string]running) (*stage.Process, error) {
+	line, err := r.memberLine(m, up)
+	if err != nil {
+		return nil, err
+	}
+	return s.add(line[0], line[1:]...)
+}
+
+// memberLine is the command line of a store or a service.
+func (r Run) memberLine(m member, up map[string]running) ([]string, error) {
 	t := r.Disturbance.topology
 	if m.store() {
-		return s.add(r.Node, t.storeFlags(m.name, r.Scale)...)
+		return append([]string{r.Node}, t.storeFlags(m.name, r.Scale)...), nil
 	}
 	ports, services := map[string][]int{}, false
 	for path, called := range m.calls {
@@ -117,11 +126,20 @@ func (r Run) startMember(s *set, m member, up map[string]running) (*stage.Proces
 			services = services || !up[name].store()
 		}
 	}
-	line := slices.Concat(r.Service[1:], r.Arm.service(t.server(m, r.Scale), ports))
+	server := t.server(m, r.Scale)
+	line := slices.Concat(r.program(server), r.Arm.service(server, ports))
 	if services {
 		line = append(line, r.Arm.onward()...)
 	}
-	return s.add(r.Service[0], line...)
+	return line, nil
+}
+
+// program is the command line of a service before its flags.
+func (p Programs) program(s Server) []string {
+	if s.BesideJava {
+		return []string{p.Node, "service"}
+	}
+	return p.Service
 }
 
 func (t Topology) storeFlags(name string, s Scale) []string {

@@ -101,7 +101,7 @@ func (s Study) repetition(n int) (runs []Run) {
 			add(capacity, d)
 		}
 	}
-	for _, calm := range []Disturbance{undisturbed, undisturbedNetwork, undisturbedSocial, undisturbedShop} {
+	for _, calm := range []Disturbance{undisturbed, undisturbedNetwork, undisturbedSocial, undisturbedShop, undisturbedMedia} {
 		if slices.ContainsFunc(s.Disturbances, func(d Disturbance) bool { return record.Calm(d.Name) == calm.Name }) {
 			add(alone, calm)
 		}
@@ -121,10 +121,12 @@ func (s Study) Plan() any {
 	has := func(services string) bool {
 		return slices.ContainsFunc(s.Disturbances, func(d Disturbance) bool { return record.Calm(d.Name) == services })
 	}
-	var ofSocial *Scale
-	if has(record.Social) {
-		scale := social.scaled(s.Scale)
-		ofSocial = &scale
+	scaleOf := func(services string, t Topology) *Scale {
+		if !has(services) {
+			return nil
+		}
+		scale := t.scaled(s.Scale)
+		return &scale
 	}
 	var ofShop *Timeline
 	if has(record.Shop) {
@@ -135,11 +137,12 @@ func (s Study) Plan() any {
 		Language     string    `json:"language"`
 		Scale        Scale     `json:"scale"`
 		Social       *Scale    `json:"social_network_scale,omitempty"`
+		Media        *Scale    `json:"media_scale,omitempty"`
 		Timeline     Timeline  `json:"timeline"`
 		Shop         *Timeline `json:"shop_timeline,omitempty"`
 		Arms         []string  `json:"arms"`
 		Disturbances []string  `json:"disturbances"`
 		Repetitions  int       `json:"repetitions"`
-	}{s.Language, s.Scale, ofSocial, s.Timeline, ofShop, names(len(s.Arms), func(i int) string { return s.Arms[i].Name }),
+	}{s.Language, s.Scale, scaleOf(record.Social, social), scaleOf(record.Media, media), s.Timeline, ofShop, names(len(s.Arms), func(i int) string { return s.Arms[i].Name }),
 		names(len(s.Disturbances), func(i int) string { return s.Disturbances[i].Name }), s.Repetitions}
 }

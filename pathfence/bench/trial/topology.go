@@ -19,6 +19,8 @@ type Topology struct {
 	Share     float64        // of the scale's rates, and of its stores' threads
 	Without   []string       // arms that make no sense in it
 	Settling  time.Duration  // how much longer its services are warmed up than others
+	// Services that are in C++ where the others are in Java.
+	BesideJava []string
 }
 
 // Route is a path's way.
@@ -184,5 +186,5 @@ func (t Topology) server(m member, s Scale) Server {
 	}
 	s.Innocent.Rate *= through[record.Innocent]
 	s.Slowed.Rate *= through[record.Slowed]
-	return Server{s, m.paths()}
+	return Server{s, m.paths(), slices.Contains(t.BesideJava, m.name)}
 }

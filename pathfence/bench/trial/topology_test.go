@@ -2,6 +2,7 @@ package trial
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -12,7 +13,7 @@ import (
 	"temper.dev/temper/pathfence/spec/model"
 )
 
-var topologies = map[string]Topology{"two paths": twoPaths, "one downstream": oneDownstream, "cut": cut, "social": social, "shop": shop}
+var topologies = map[string]Topology{"two paths": twoPaths, "one downstream": oneDownstream, "cut": cut, "social": social, "shop": shop, "media": media}
 
 func byName(t Topology) map[string]member {
 	members := map[string]member{}
@@ -22,8 +23,7 @@ func byName(t Topology) map[string]member {
 	return members
 }
 
-// The social network is as large as it is said to be, and its rows are of the paths that use the disturbed store, and of
-// the others.
+// The social network is as large as it is said to be.
 func TestSocial(t *testing.T) {
 	services, stores := 0, 0
 	for _, m := range social.members() {
@@ -36,20 +36,27 @@ func TestSocial(t *testing.T) {
 	if services != 17 || stores != 19 || len(social.of(record.Slowed)) != 8 || len(social.of(record.Innocent)) != 16 {
 		t.Errorf("%d services, %d stores, %d slowed and %d innocent paths", services, stores, len(social.of(record.Slowed)), len(social.of(record.Innocent)))
 	}
-	disturbed := byName(social)[social.Disturbed]
-	for _, r := range social.Routes {
-		if _, uses := disturbed.calls[r.Path]; uses != (r.Group == record.Slowed) {
+	checkNames(t, social)
+}
+
+// checkNames fails where the rows are not of the paths that use the disturbed store and of the others, or where nobody, or
+// somebody else, has a name that has something of its own.
+func checkNames(t *testing.T, topology Topology) {
+	t.Helper()
+	members := byName(topology)
+	for _, r := range topology.Routes {
+		if _, uses := members[topology.Disturbed].calls[r.Path]; uses != (r.Group == record.Slowed) {
 			t.Errorf("%s is a path of the row %q", r.Path, r.Group)
 		}
 	}
-	for _, name := range social.Quick {
-		if !byName(social)[name].store() || name == social.Disturbed {
+	for _, name := range topology.Quick {
+		if m, ok := members[name]; !ok || !m.store() || name == topology.Disturbed {
 			t.Errorf("%q is quick", name)
 		}
 	}
-	for name := range social.Workers {
-		if m, ok := byName(social)[name]; !ok || m.store() {
-			t.Errorf("%q has workers", name)
+	for _, name := range slices.Concat(topology.BesideJava, slices.Collect(maps.Keys(topology.Workers))) {
+		if m, ok := members[name]; !ok || m.store() {
+			t.Errorf("%q is no service", name)
 		}
 	}
 }
@@ -147,7 +154,7 @@ func TestServers(t *testing.T) {
 
 // All ports of a path are told, in the order in which they are called.
 func TestDownstreams(t *testing.T) {
-	line := sharedPool.service(Server{Standard, []string{"a", "b"}}, map[string][]int{"a": {3, 1}, "b": {2}})
+	line := sharedPool.service(Server{Scale: Standard, Paths: []string{"a", "b"}}, map[string][]int{"a": {3, 1}, "b": {2}})
 	if got := strings.Join(line, " "); got != "--workers 16 --downstream a=3 --downstream a=1 --downstream b=2" {
 		t.Errorf("%q", got)
 	}
@@ -204,6 +211,7 @@ func TestRefusals(t *testing.T) {
 		{Study{Language: "java", Timeline: Full}, Study{Language: "cpp", Timeline: Full}, record.SocialSlow},
 		{Study{Language: "cpp", Timeline: Lab}, Study{Language: "cpp", Timeline: Full}, "2 memory neighbours"},
 		{Study{Language: "cpp", Timeline: Full}, Study{Language: "java", Timeline: Full}, record.ShopSlow},
+		{Study{Language: "cpp", Timeline: Full}, Study{Language: "java", Timeline: Full}, record.MediaSlow},
 	} {
 		if _, err := c.study.Choose([]string{c.name}); err == nil || !strings.HasPrefix(err.Error(), c.name+": ") {
 			t.Errorf("%s: %v", c.name, err)
@@ -228,15 +236,17 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A plan tells what the social network and the shop have of their own where they are measured, and is what it was before where they are not.
+// A plan tells what the social network, the media service and the shop have of their own where they are measured, and is what
+// it was before where they are not.
 func TestPlanTellsTheScale(t *testing.T) {
-	for _, d := range []Disturbance{undisturbed, undisturbedSocial, undisturbedShop} {
+	for _, d := range []Disturbance{undisturbed, undisturbedSocial, undisturbedShop, undisturbedMedia} {
 		text, err := json.Marshal(Study{Scale: Standard, Timeline: Full, Disturbances: []Disturbance{d}}.Plan())
 		if err != nil {
 			t.Fatal(err)
 		}
 		for own, services := range map[string]string{
 			`"social_network_scale":{"workers":16,`:      record.Social,
+			`"media_scale":{"workers":16,`:               record.Media,
 			`"shop_timeline":{"warm_up_ns":10000000000,`: record.Shop,
 		} {
 			if strings.Contains(string(text), own) != (d.Name == services) {

@@ -67,7 +67,7 @@ func TestInterleaved(t *testing.T) {
 func TestFences(t *testing.T) {
 	seen := map[string]string{}
 	for _, a := range Languages["cpp"].All() {
-		line := a.service(Server{Standard, []string{record.Innocent, record.Slowed}}, map[string][]int{record.Innocent: {1}, record.Slowed: {2}})
+		line := a.service(Server{Scale: Standard, Paths: []string{record.Innocent, record.Slowed}}, map[string][]int{record.Innocent: {1}, record.Slowed: {2}})
 		i := slices.Index(line, "--fence")
 		if strings.HasPrefix(a.Name, record.Fence) != (i >= 0) {
 			t.Errorf("%s is started with %q", a.Name, line)
@@ -161,7 +161,7 @@ func TestBurst(t *testing.T) {
 
 // No rate is above its peak: arrivals would be missing.
 func TestPeaks(t *testing.T) {
-	if n := len(Disturbances()); n != len(TableDisturbances)+len(sim.Traces)+17 {
+	if n := len(Disturbances()); n != len(TableDisturbances)+len(sim.Traces)+20 {
 		t.Errorf("%d disturbances", n)
 	}
 	for _, d := range Disturbances() {
@@ -176,7 +176,7 @@ func TestPeaks(t *testing.T) {
 }
 
 func TestChoice(t *testing.T) {
-	for name, n := range map[string]int{"traces": 6, "networks": 3, "social": 3, "shops": 3, "neighbours": 5, "all": len(Disturbances()), record.Slow: 1} {
+	for name, n := range map[string]int{"traces": 6, "networks": 3, "social": 3, "shops": 3, "media": 3, "neighbours": 5, "all": len(Disturbances()), record.Slow: 1} {
 		if chosen, err := DisturbancesNamed([]string{name}); err != nil || len(chosen) != n {
 			t.Errorf("%q are %d disturbances, %v", name, len(chosen), err)
 		}
