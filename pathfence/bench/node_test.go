@@ -3,11 +3,16 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/apache/thrift/lib/go/thrift"
 	"golang.org/x/sys/unix"
 
 	"temper.dev/temper/pathfence/bench/load"
@@ -23,17 +28,21 @@ func startNode(t *testing.T, arguments ...string) *stage.Process {
 // a port for each.
 func startService(t *testing.T, arguments ...string) (port func(path string) int) {
 	t.Helper()
-	program := []string{*node, "service"}
-	if *jar != "" {
-		program = javaService(*jar)
-	}
-	p := start(t, append(program, arguments...)...)
+	p := start(t, append(testedService(), arguments...)...)
 	return func(path string) int {
 		if port, ok := p.Ports["service"]; ok {
 			return port
 		}
 		return p.Ports[path]
 	}
+}
+
+// testedService is the command line of the service of the language that is tested, before its flags.
+func testedService() []string {
+	if *jar != "" {
+		return javaService(*jar)
+	}
+	return []string{*node, "service"}
 }
 
 func start(t *testing.T, line ...string) *stage.Process {
@@ -108,6 +117,66 @@ func TestLearnedClasses(t *testing.T) {
 	for range together {
 		<-answered // or refused: either will do
 	}
+}
+
+// What travels with a request goes through four fenced services, two of which are in the language that is tested and two in
+// C++: the key, what is left of the client's time, and how often it has been where. Two services have one name each, as if the
+// request came back to them.
+func TestTravels(t *testing.T) {
+	port, called := listen(t)
+	for _, s := range []struct {
+		name    string
+		program []string
+	}{{"b", []string{*node, "service"}}, {"a", testedService()}, {"b", []string{*node, "service"}}, {"a", testedService()}} {
+		line := append(s.program, "--fence", `{"workers": 16}`, "--onward", "--name", s.name, "--downstream", fmt.Sprintf("path=%d", port))
+		port = start(t, line...).Ports["service"]
+	}
+	const stated = time.Minute
+	client := load.NewThriftStating(map[string]int{"path": port}, stated)
+	defer client.Close()
+	if err := client.Ask("path", 0, time.Now().Add(stage.Patience)); err != nil {
+		t.Fatal(err)
+	}
+	name := <-called
+	parts := strings.Split(name, "!")
+	if len(parts) != 5 {
+		t.Fatalf("%q was called", name)
+	}
+	left, err := strconv.Atoi(parts[2])
+	if err != nil || left <= 0 || int64(left) > stated.Milliseconds() {
+		t.Errorf("%q milliseconds are left: %v", parts[2], err)
+	}
+	if parts[2] = ""; !slices.Equal(parts, []string{"pf", "path", "", "a*2;b*2", "path"}) {
+		t.Errorf("%q was called", name)
+	}
+}
+
+// listen answers one call, and tells which method's it was.
+func listen(t *testing.T) (port int, called <-chan string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	names := make(chan string, 1)
+	go func() {
+		conn, err := listener.Accept()
+		if err != nil {
+			return // the test has ended
+		}
+		framed := thrift.NewTFramedTransportConf(thrift.NewStreamTransportRW(conn), nil)
+		p := thrift.NewTBinaryProtocolConf(framed, nil)
+		name, _, sequence, err := p.ReadMessageBegin(t.Context())
+		err = errors.Join(err, p.Skip(t.Context(), thrift.STRUCT), p.ReadMessageEnd(t.Context()),
+			p.WriteMessageBegin(t.Context(), name, thrift.REPLY, sequence), p.WriteStructBegin(t.Context(), "result"),
+			p.WriteFieldStop(t.Context()), p.WriteStructEnd(t.Context()), p.WriteMessageEnd(t.Context()), p.Flush(t.Context()))
+		if err != nil {
+			t.Error(err)
+		}
+		names <- name
+	}()
+	return listener.Addr().(*net.TCPAddr).Port, names
 }
 
 // Neighbours take CPUs from when they are told to until they are stopped.

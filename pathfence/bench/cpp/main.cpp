@@ -49,13 +49,13 @@ void add_port(std::map<std::string, std::vector<int>>& to, const std::string& te
     to[text.substr(0, equals)].push_back(std::stoi(text.substr(equals + 1)));
 }
 
-enum Option { kThreads = 1, kWorkers, kDownstream, kBulkhead, kMost, kTarget, kExpire, kFence, kOnward, kPercent };
+enum Option { kThreads = 1, kWorkers, kDownstream, kBulkhead, kMost, kTarget, kExpire, kFence, kOnward, kName, kPercent };
 
 const option kOptions[] = {
     {"threads", required_argument, nullptr, kThreads}, {"workers", required_argument, nullptr, kWorkers},   {"downstream", required_argument, nullptr, kDownstream},
     {"bulkhead", no_argument, nullptr, kBulkhead},     {"most", required_argument, nullptr, kMost},         {"target-ms", required_argument, nullptr, kTarget},
     {"expire-ms", required_argument, nullptr, kExpire}, {"fence", required_argument, nullptr, kFence},       {"onward", no_argument, nullptr, kOnward},
-    {"percent", required_argument, nullptr, kPercent},
+    {"name", required_argument, nullptr, kName},       {"percent", required_argument, nullptr, kPercent},
     {nullptr, 0, nullptr, 0},
 };
 
@@ -73,6 +73,7 @@ void run(int count, char** arguments) {
             case kExpire: service.expire_ms = std::stoi(optarg); break;
             case kFence: service.fence = optarg; break;
             case kOnward: service.onward = true; break;
+            case kName: service.name = optarg; break;
             default: throw std::invalid_argument("see node.h for the options");
         }
     const std::string kind = optind < count ? arguments[optind] : "";

@@ -28,8 +28,11 @@ struct ServiceOptions {
     int target_ms = 250;                                  // shedding: what has waited for so long is refused
     int expire_ms = 0;                                    // Thrift's own expiry of tasks; 0: without
     std::string fence;                                    // its configuration as JSON; empty: without
-    // There are fenced services among the downstreams: they are told keys and deadlines. What works only takes no notice.
+    // There are fenced services among the downstreams: they are told what travels with a request. What works only takes no notice.
     bool onward = false;
+    // Its name in what travels with a request: then peers are services that may choose keys and depths. Empty: it has none,
+    // and they may not.
+    std::string name;
 };
 
 // Passes each call on to its path's downstreams, one after the other.

@@ -47,7 +47,9 @@ std::shared_ptr<TNonblockingServer> server(std::shared_ptr<at::TProcessor> proce
 
 std::shared_ptr<TNonblockingServer> fenced(const ServiceOptions& options, std::shared_ptr<Processor> processor) {
     const auto fence = std::make_shared<pf::Fence>(pf::parse_config(options.fence));
-    const pf::thrift::Listener listener;
+    pf::thrift::Listener listener;
+    listener.service = options.name;
+    listener.trusted = !options.name.empty();
     return server(std::make_shared<pf::thrift::FencedProcessor>(std::move(processor), listener), std::make_shared<pf::thrift::FencedServerSocket>(0, listener),
                   std::make_shared<pf::thrift::FencedThreadManager>(fence, options.workers));
 }

@@ -15,7 +15,8 @@ import (
 // Thrift asks Thrift services on this machine: framed, binary, one request at a time on a connection, and as many
 // connections as there are requests under way.
 type Thrift struct {
-	ports map[string]int // of each path
+	ports  map[string]int // of each path
+	prefix string         // of methods' names
 
 	mutex sync.Mutex
 	idle  map[int][]*connection // by port
@@ -24,6 +25,13 @@ type Thrift struct {
 // NewThrift is a client of services whose ports are known by path.
 func NewThrift(ports map[string]int) *Thrift {
 	return &Thrift{ports: ports, idle: map[int][]*connection{}}
+}
+
+// NewThriftStating is a client of fenced services, which it tells how long it wants to wait.
+func NewThriftStating(ports map[string]int, target time.Duration) *Thrift {
+	t := NewThrift(ports)
+	t.prefix = fmt.Sprintf("pf!!%d!!", target.Milliseconds())
+	return t
 }
 
 // Ask calls the method named as the path.
@@ -66,7 +74,7 @@ func (t *Thrift) take(port int, deadline time.Time) (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newConnection(conn), nil
+	return newConnection(conn, t.prefix), nil
 }
 
 // spare is a connection that nobody uses, or nil.
@@ -93,11 +101,21 @@ type connection struct {
 	client *thrift.TStandardClient
 }
 
-func newConnection(conn net.Conn) *connection {
+func newConnection(conn net.Conn, prefix string) *connection {
 	config := &thrift.TConfiguration{}
 	framed := thrift.NewTFramedTransportConf(thrift.NewStreamTransportRW(conn), config)
 	protocol := thrift.NewTBinaryProtocolConf(framed, config)
-	return &connection{conn, thrift.NewTStandardClient(protocol, protocol)}
+	return &connection{conn, thrift.NewTStandardClient(protocol, prefixing{protocol, prefix})}
+}
+
+// prefixing writes something in front of methods' names, which answers do not have.
+type prefixing struct {
+	thrift.TProtocol
+	prefix string
+}
+
+func (p prefixing) WriteMessageBegin(ctx context.Context, name string, kind thrift.TMessageType, sequence int32) error {
+	return p.TProtocol.WriteMessageBegin(ctx, p.prefix+name, kind, sequence)
 }
 
 func (c *connection) call(path string, work time.Duration, deadline time.Time) error {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,6 +18,7 @@ import (
 type service struct {
 	thrift.TProcessor
 	work chan int64
+	said chan string // what stood in front of the method's name, if anything did
 }
 
 func (s service) Process(ctx context.Context, in, out thrift.TProtocol) (bool, thrift.TException) {
@@ -25,6 +28,10 @@ func (s service) Process(ctx context.Context, in, out thrift.TProtocol) (bool, t
 	}
 	if err := s.readWork(ctx, in); err != nil {
 		return false, thrift.WrapTException(err)
+	}
+	if i := strings.LastIndex(name, "!") + 1; i > 0 {
+		s.said <- name[:i]
+		name = name[i:]
 	}
 	kind, answer := thrift.REPLY, thrift.TStruct(result{})
 	switch name {
@@ -62,7 +69,7 @@ func serve(t *testing.T) (s service, port int, accepted func() int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s = service{work: make(chan int64, 16)}
+	s = service{work: make(chan int64, 16), said: make(chan string, 16)}
 	connections := make(chan struct{}, 16)
 	go func() {
 		for {
@@ -117,6 +124,26 @@ func TestThriftAnswers(t *testing.T) {
 	}
 	if err := client.Ask("unknown", 0, time.Now().Add(time.Hour)); err == nil {
 		t.Error("a path without a port is no error")
+	}
+}
+
+// Fences are told how long the client wants to wait, and answer with the plain name; others are told nothing.
+func TestThriftStates(t *testing.T) {
+	s, port, _ := serve(t)
+	ports := map[string]int{"fine": port}
+	for _, client := range []*Thrift{NewThrift(ports), NewThriftStating(ports, 250*time.Millisecond)} {
+		defer client.Close()
+		if err := client.Ask("fine", 0, time.Now().Add(time.Hour)); err != nil {
+			t.Error(err)
+		}
+	}
+	close(s.said)
+	var said []string
+	for prefix := range s.said {
+		said = append(said, prefix)
+	}
+	if !slices.Equal(said, []string{"pf!!250!!"}) {
+		t.Errorf("it said %q", said)
 	}
 }
 

@@ -147,10 +147,20 @@ func (a Arm) service(s Server, downstreams map[string][]int) []string {
 	return append(line, a.flags(s)...)
 }
 
-// onward makes a fenced service pass deadlines on to the services below it, which are fenced, too.
+func (a Arm) fenced() bool { return strings.HasPrefix(a.Name, record.Fence) }
+
+// onward makes a fenced service pass on what travels with a request to the services below it, which are fenced, too.
 func (a Arm) onward() []string {
-	if strings.HasPrefix(a.Name, record.Fence) {
+	if a.fenced() {
 		return []string{"--onward"}
+	}
+	return nil
+}
+
+// named gives a fenced service a name in what travels.
+func (a Arm) named(service string) []string {
+	if a.fenced() {
+		return []string{"--name", strings.ReplaceAll(service, " ", "-")}
 	}
 	return nil
 }

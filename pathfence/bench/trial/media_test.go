@@ -2,10 +2,12 @@ package trial
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	"temper.dev/temper/pathfence/bench/load"
 	"temper.dev/temper/pathfence/bench/record"
 	"temper.dev/temper/pathfence/bench/stage"
 )
@@ -95,8 +97,8 @@ func mediaLines(t *testing.T, arm string, names ...string) (lines []string) {
 	return lines
 }
 
-// A service has its language's program, and the arm's flags for that language; what calls services passes on to them what
-// travels with a request, if it is fenced.
+// A service has its language's program, and the arm's flags for that language. If it is fenced, it has a name, and passes on
+// to services what travels with a request.
 func TestMediaLines(t *testing.T) {
 	const (
 		info = "java service --workers 16" +
@@ -109,16 +111,21 @@ func TestMediaLines(t *testing.T) {
 		plot     = "node service --workers 16 --downstream read-movie-page=plot store"
 		shedding = " --most 32 --target-ms 250"
 	)
-	for arm, flags := range map[string]struct{ java, cpp, onward string }{
+	for arm, flags := range map[string]struct{ java, cpp string }{
 		record.Shared:                   {},
-		"concurrency-limits, Vegas":     {" --admission vegas", shedding, ""},
-		"concurrency-limits, Gradient2": {" --admission gradient2", shedding, ""},
-		"resilience4j bulkhead":         {" --admission bulkhead", shedding + " --bulkhead", ""},
-		record.Fence:                    {" --fence JSON", " --fence JSON", " --onward"},
-		"fence with learned classes":    {" --fence JSON", " --fence JSON", " --onward"},
-		"fence without lending":         {" --fence JSON", " --fence JSON", " --onward"},
+		"concurrency-limits, Vegas":     {" --admission vegas", shedding},
+		"concurrency-limits, Gradient2": {" --admission gradient2", shedding},
+		"resilience4j bulkhead":         {" --admission bulkhead", shedding + " --bulkhead"},
+		record.Fence:                    {" --fence JSON", " --fence JSON"},
+		"fence with learned classes":    {" --fence JSON", " --fence JSON"},
+		"fence without lending":         {" --fence JSON", " --fence JSON"},
 	} {
-		want := []string{info + flags.java + flags.onward, page + flags.cpp + flags.onward, plot + flags.cpp}
+		want := []string{info + flags.java, page + flags.cpp, plot + flags.cpp}
+		if strings.HasPrefix(arm, record.Fence) {
+			want[0] += " --onward --name movie-info"
+			want[1] += " --onward --name movie-page"
+			want[2] += " --name plot"
+		}
 		for i, got := range mediaLines(t, arm, "movie info", "movie page", "plot") {
 			if got != want[i] {
 				t.Errorf("%s: %q, not %q", arm, got, want[i])
@@ -127,6 +134,26 @@ func TestMediaLines(t *testing.T) {
 	}
 	if got := mediaLines(t, record.Fence, "review cache", media.Disturbed); !slices.Equal(got, []string{"node downstream --threads 32 --percent 5", "node downstream --threads 4 --percent 100"}) {
 		t.Errorf("stores: %q", got)
+	}
+}
+
+// A fence is told the target, where all of what travels with a request is; others could not read it.
+func TestStatedTarget(t *testing.T) {
+	ports := map[string]int{"log-in": 1}
+	plain, stating := load.NewThrift(ports), load.NewThriftStating(ports, Standard.Target)
+	for _, c := range []struct {
+		arm         Arm
+		disturbance Disturbance
+		want        *load.Thrift
+	}{
+		{wholeFence, undisturbedMedia, stating}, {learnedFence, undisturbedMedia, stating},
+		{sharedPool, undisturbedMedia, plain}, {alone, undisturbedMedia, plain}, {capacity, undisturbedMedia, plain},
+		{wholeFence, undisturbedSocial, plain},
+	} {
+		r := Run{Scale: Standard, Arm: c.arm, Disturbance: c.disturbance}
+		if !reflect.DeepEqual(r.thrift(ports), c.want) {
+			t.Errorf("%s, %s: another client", c.disturbance.Name, c.arm.Name)
+		}
 	}
 }
 

@@ -85,8 +85,16 @@ func (r Run) startThrift(s *set) error {
 	if err != nil {
 		return err
 	}
-	s.disturbed, s.client = up[t.Disturbed].process, load.NewThrift(ports)
+	s.disturbed, s.client = up[t.Disturbed].process, r.thrift(ports)
 	return nil
+}
+
+// thrift is the client of services that speak Thrift. Only fenced ones can read a deadline.
+func (r Run) thrift(ports map[string]int) *load.Thrift {
+	if r.Disturbance.topology.Travels && r.Arm.fenced() {
+		return load.NewThriftStating(ports, r.Scale.Target)
+	}
+	return load.NewThrift(ports)
 }
 
 // entries are the ports at which clients ask for each path.
@@ -130,6 +138,9 @@ func (r Run) memberLine(m member, up map[string]running) ([]string, error) {
 	line := slices.Concat(r.program(server), r.Arm.service(server, ports))
 	if services {
 		line = append(line, r.Arm.onward()...)
+	}
+	if t.Travels {
+		line = append(line, r.Arm.named(m.name)...)
 	}
 	return line, nil
 }

@@ -19,6 +19,9 @@ type Topology struct {
 	Share     float64        // of the scale's rates, and of its stores' threads
 	Without   []string       // arms that make no sense in it
 	Settling  time.Duration  // how much longer its services are warmed up than others
+	// Where services are fenced, they have names, and clients state the target as a deadline: what travels with a request is
+	// complete.
+	Travels bool
 	// Services that are in C++ where the others are in Java.
 	BesideJava []string
 }

@@ -97,7 +97,7 @@ func TestFences(t *testing.T) {
 	}
 }
 
-// What stands before the shared service passes deadlines on if, and only if, that is fenced.
+// What stands before the shared service passes on what travels if, and only if, that is fenced.
 func TestOnward(t *testing.T) {
 	for _, l := range Languages {
 		for _, a := range l.All() {

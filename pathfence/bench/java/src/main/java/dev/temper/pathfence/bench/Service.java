@@ -32,7 +32,7 @@ import org.apache.thrift.transport.TTransportException;
  * the other, in the order in which they are given; says on standard output which ports it listens on, and serves until its
  * standard input ends.
  *
- * <pre>--workers N  --downstream PATH=PORT ...  [--fence JSON [--onward] | --admission vegas|gradient2|bulkhead]</pre>
+ * <pre>--workers N  --downstream PATH=PORT ...  [--fence JSON [--onward] [--name N] | --admission vegas|gradient2|bulkhead]</pre>
  *
  * <p>Without a fence each path has a server of its own, since an admission has to know the path before a worker is taken;
  * all servers share the workers.
@@ -42,8 +42,12 @@ public final class Service {
     private final Map<String, List<Integer>> downstreams = new TreeMap<>(); // a path's ports
     private String fence = "";
     private String admission = "";
-    // There are fenced services among the downstreams: they are told keys and deadlines. What works only takes no notice.
+    // There are fenced services among the downstreams: they are told what travels with a request. What works only takes no
+    // notice.
     private boolean onward;
+    // Its name in what travels with a request: then peers are services that may choose keys and depths. Empty: it has none,
+    // and they may not.
+    private String name = "";
 
     private Service(String[] arguments) {
         for (Iterator<String> i = List.of(arguments).iterator(); i.hasNext(); ) {
@@ -64,6 +68,7 @@ public final class Service {
                         .add(Integer.valueOf(value.substring(equals + 1)));
             }
             case "--fence" -> fence = value;
+            case "--name" -> name = value;
             case "--admission" -> admission = value;
             default -> throw new IllegalArgumentException("there is no " + option);
         }
@@ -86,7 +91,7 @@ public final class Service {
     }
 
     private Map<String, Integer> fenced() throws TTransportException {
-        Listener listener = Listener.of("", false);
+        Listener listener = Listener.of(name, !name.isEmpty());
         TNonblockingServerSocket socket = socket();
         serve(
                 new FencedServerTransport(socket, listener),
