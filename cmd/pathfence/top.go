@@ -27,7 +27,8 @@ On a terminal the table is drawn anew each time; elsewhere tables follow each ot
 asked keeps its place, with the reason. --once prints counts since the services' start, and fails if one cannot be
 asked. --json prints one object a target, a round a line.
 
-  LIMIT     the most that may be in flight; LIMIT BY is why it changed last
+  LIMIT     the most that may be in flight; LIMIT BY is why it changed last, or together: it is that of several
+            classes, which are late and call the same downstream
   RESERVE   workers that the class has a right to; LENT are those beyond
   KNEE      smallest concurrency on the plateau of goodput, as it was learned
   HOLD      how long a request keeps its worker

@@ -12,7 +12,7 @@ namespace temper::pathfence {
 constexpr Time kNever = -(Time{1} << 60);
 constexpr Time kLongestHold = 600'000 * kMillisecond;
 constexpr std::int64_t kDefaultWeight = 100;
-constexpr std::size_t kMaxClasses = 32, kMaxBuckets = 32;
+constexpr std::size_t kMaxClasses = 32, kMaxBuckets = 32, kMaxEdges = EdgeSet::kMost;
 
 // How many requests that are over keep their memory for others.
 constexpr std::size_t kMaxSpare = 256;
@@ -86,11 +86,11 @@ struct Core::Point {
 
 struct Core::Window {
     Time touched = 0;
-    std::int64_t area = 0, queued = 0, limited = 0, arrivals = 0, done = 0, good = 0;
+    std::int64_t area = 0, queued = 0, bound = 0, arrivals = 0, done = 0, good = 0;
 };
 
 struct Core::Sample {
-    std::int64_t area = 0, limited = 0, done = 0, good = 0;
+    std::int64_t area = 0, bound = 0, done = 0, good = 0;
     Time length = 0;
     std::int64_t windows = 0;
 };
@@ -158,31 +158,13 @@ private:
     std::size_t next_ = 0;
 };
 
-struct Core::Class {
-    std::int64_t index = 0;
-    std::string name;
-    std::int64_t weight = 0;
+// What has a limit, and that limit's controller: a class, or a group of them.
+struct Core::Limited {
     Time target = 0;
-    bool unknown = false;  // a bucket for keys without a class
-    Time seen = 0;
+    std::int64_t in_flight = 0, limit = 0;
+    const char* reason = "";  // of the limit's last change
+    const ClassLabel* label = nullptr;
 
-    std::int64_t in_flight = 0;
-    Line<Request> queue;
-    std::int64_t reserve = 0, limit = 0;
-    std::int64_t granted = 0, shed = 0, missed = 0, failed = 0;
-    const char* reason = "";
-
-    // lending
-    Peak usual;
-    Quantile others;
-    std::int64_t turn = 0, turn_now = 0, level = 0;
-    bool alarmed = false;          // stalled, while others were answered, since it last got what it asked for
-    std::int64_t stall_turns = 0;  // turns_ when it stalled last
-    Time stalled_at = kNever, last_push = kNever, last_turn = 0;
-    Time turn_heard = 0;  // how much the core had heard at last_turn
-    Time bar_until = 0, bar_for = 0;
-
-    // the limit's controller
     Window window;
     Sample sample;
     RunningMedian holds;
@@ -196,12 +178,61 @@ struct Core::Class {
     std::int64_t cut_from = 0, cut_good = 0;
     Time no_cut = 0, cut_pause = 0;
 
-    std::int64_t demand() const { return in_flight + queue.size(); }
-    std::int64_t entitled() const { return std::min(limit, std::max(reserve, usual.value)); }
     // The limit in force.
     std::int64_t cap() const { return dip ? std::max<std::int64_t>(1, (limit * 7 + 9) / 10) : limit; }
-    // Brings the window's sums up to now; call it before anything changes that they depend on.
+    // Brings the window's sums up to now; something has waited since they were, or nothing has.
+    void touch(Time now, bool waited);
+    // Counts a completion that was not cancelled.
+    void finished(Time now, const Request& r);
+};
+
+struct Core::Class : Limited {
+    std::int64_t index = 0;
+    ClassLabel own_label;
+    std::int64_t weight = 0;
+    bool unknown = false;  // a bucket for keys without a class
+    Time seen = 0;
+
+    Line<Request> queue;
+    std::int64_t reserve = 0;
+    std::int64_t granted = 0, shed = 0, missed = 0, failed = 0;
+
+    // lending
+    Peak usual;
+    Quantile others;
+    std::int64_t turn = 0, turn_now = 0, level = 0;
+    bool alarmed = false;          // stalled, while others were answered, since it last got what it asked for
+    std::int64_t stall_turns = 0;  // turns_ when it stalled last
+    Time stalled_at = kNever, last_push = kNever, last_turn = 0;
+    Time turn_heard = 0;  // how much the core had heard at last_turn
+    Time bar_until = 0, bar_for = 0;
+
+    // grouping
+    std::vector<std::string> edges;  // that its requests use; own_label has them, too
+    std::int64_t misses = 0;         // completions in a row that were no good
+    std::int64_t calm = 0;           // windows since something was late, or kept from it by the group's limit
+    bool suspect = false;
+    Group* group = nullptr;
+
+    std::int64_t demand() const { return in_flight + queue.size(); }
+    std::int64_t entitled() const { return std::min(limit, std::max(reserve, usual.value)); }
+    void add_edge(const std::string& edge) {
+        edges.push_back(edge);
+        own_label.edges.add(edge);
+    }
+    // Brings the window's sums up to now, its group's too; call it before anything changes that they depend on.
     void touch(Time now);
+};
+
+// Classes that use an edge, all of them suspects: those that are late together have a limit together.
+struct Core::Group : Limited {
+    std::string edge;
+    std::vector<Class*> members;
+
+    void add(Class& c);
+    void touch(Time now);
+    // Whether the members have all that they may have.
+    bool full() const { return in_flight >= cap(); }
 };
 
 }  // namespace temper::pathfence

@@ -24,7 +24,8 @@ Core::~Core() = default;
 Core::Class& Core::add_class(const ClassConfig& k) {
     auto c = std::make_unique<Class>();
     c->index = static_cast<std::int64_t>(classes_.size());
-    c->name = k.name;
+    c->own_label.name = k.name;
+    c->label = &c->own_label;
     c->weight = k.weight;
     c->target = k.target;
     c->seen = c->last_turn = c->window.touched = now_;
@@ -44,23 +45,30 @@ void Core::configure() {
         c->target = k.target;
         for (const auto& key : k.keys) configured_[key] = c;
     }
-    for (auto& c : classes_) c->limit = c->unknown ? unknown_limit() : std::min(c->limit, config_.workers);
+    each_limited([this](Limited& l) { l.limit = std::min(l.limit, config_.workers); });
+    for (auto& c : classes_)
+        if (c->unknown) c->limit = unknown_limit();
     share_out();
 }
 
 Core::Class* Core::named(const std::string& name) const {
     for (const auto& c : classes_)
-        if (c->name == name) return c.get();
+        if (c->label->name == name) return c.get();
     return nullptr;
 }
 
 std::int64_t Core::unknown_limit() const { return std::max<std::int64_t>(1, config_.workers / 8); }
 
 void Core::empty_samples() {
-    for (auto& c : classes_) {
-        c->touch(now_);
-        c->sample = {};
-    }
+    for (auto& c : classes_) c->touch(now_);
+    each_limited([](Limited& l) { l.sample = {}; });
+}
+
+// All classes, then all groups.
+template <class F>
+void Core::each_limited(F f) {
+    for (auto& c : classes_) f(*c);
+    for (auto& g : groups_) f(*g);
 }
 
 const Core::Decisions& Core::reload(Time now, const Config& wanted, bool& refused) {
@@ -77,8 +85,9 @@ const Core::Decisions& Core::reload(Time now, const Config& wanted, bool& refuse
     if (classes_.size() + added > static_cast<std::size_t>(buckets_) + kMaxClasses) return decisions_;
     refused = false;
     empty_samples();
-    for (auto& c : classes_)
-        if (c->limit == config_.workers) c->limit = config.workers;
+    each_limited([&](Limited& l) {
+        if (l.limit == config_.workers) l.limit = config.workers;
+    });
     config_ = std::move(config);
     configure();
     pump();
@@ -200,8 +209,7 @@ const Core::Decisions& Core::done(Time now, std::int64_t id, Outcome outcome) {
 void Core::release(Request& r) {
     Class& c = *r.of;
     c.touch(now_);
-    --c.in_flight;
-    --in_flight_;
+    hold(c, -1);
     turned(c);
     finished(c, r);
     if (r.outcome == Outcome::ok) learn_key(r.key);
@@ -210,14 +218,19 @@ void Core::release(Request& r) {
 void Core::finished(Class& c, const Request& r) {
     if (r.outcome == Outcome::cancel) return;
     ++turns_;
-    ++c.window.done;
-    if (r.outcome == Outcome::fail) {
-        ++c.failed;
-        return;
-    }
-    ++(now_ <= r.deadline ? c.window.good : c.missed);
-    c.holds.note(std::min(now_ - r.granted, kLongestHold));
-    c.hold = c.holds.value();
+    const bool failed = r.outcome == Outcome::fail, missed = !failed && now_ > r.deadline;
+    c.failed += failed;
+    c.missed += missed;
+    c.finished(now_, r);
+    if (c.group) c.group->finished(now_, r);
+    judge(c, !failed && !missed);
+}
+
+// Takes permits, or gives them back.
+void Core::hold(Class& c, std::int64_t permits) {
+    c.in_flight += permits;
+    if (c.group) c.group->in_flight += permits;
+    in_flight_ += permits;
 }
 
 // Brings the clock forward, and closes a window that is over. A clock that goes back stands still. Where nothing is heard
@@ -235,15 +248,16 @@ void Core::begin(Time now) {
 }
 
 void Core::grant_decision(const Request& r, bool lent, const char* reason) {
-    decisions_.push_back({Decision::Kind::grant, r.id, &r.of->name, lent, reason, 0});
+    decisions_.push_back({Decision::Kind::grant, r.id, r.of->label, lent, reason, 0});
 }
 
 std::vector<ClassState> Core::states() const {
     std::vector<ClassState> out;
     for (const auto& c : classes_) {
         if (c->unknown && c->granted + c->shed == 0 && c->queue.empty()) continue;
-        out.push_back({c->name, c->limit, c->reserve, c->in_flight, c->queue.size(), std::max<std::int64_t>(0, c->in_flight - c->reserve),
-                       c->granted, c->shed, c->missed, c->failed, c->knee, c->hold, c->reason});
+        const bool together = c->group && c->group->limit < c->limit;
+        out.push_back({c->label->name, together ? c->group->limit : c->limit, c->reserve, c->in_flight, c->queue.size(), std::max<std::int64_t>(0, c->in_flight - c->reserve),
+                       c->granted, c->shed, c->missed, c->failed, c->knee, c->hold, together ? "together" : c->reason});
     }
     return out;
 }

@@ -37,7 +37,7 @@ struct FenceState : std::enable_shared_from_this<FenceState> {
     struct Delivery {
         std::shared_ptr<Fence::Waiter> waiter;
         std::int64_t id = 0;  // 0: refused
-        const std::string* class_name = nullptr;
+        const ClassLabel* of = nullptr;
         const char* reason = "";
     };
     // Most events decide about one request or none: the first takes no memory of its own.
@@ -78,7 +78,7 @@ struct FenceState : std::enable_shared_from_this<FenceState> {
             if (d.kind != Decision::Kind::grant && d.kind != Decision::Kind::shed) continue;
             auto waiter = take(d.id);
             if (!waiter) continue;  // a part of a request: share() has its permit already
-            out.add({std::move(waiter), d.kind == Decision::Kind::grant ? d.id : 0, d.class_name, d.reason});
+            out.add({std::move(waiter), d.kind == Decision::Kind::grant ? d.id : 0, d.of, d.reason});
         }
     }
 
@@ -175,18 +175,18 @@ struct FenceState : std::enable_shared_from_this<FenceState> {
     }
 };
 
-Permit::Permit(std::shared_ptr<FenceState> state, std::int64_t id, const std::string* class_name)
-    : state_(std::move(state)), id_(id), class_name_(class_name), exceptions_(std::uncaught_exceptions()) {}
+Permit::Permit(std::shared_ptr<FenceState> state, std::int64_t id, const ClassLabel* of)
+    : state_(std::move(state)), id_(id), of_(of), exceptions_(std::uncaught_exceptions()) {}
 
 Permit::Permit(Permit&& other) noexcept
-    : state_(std::move(other.state_)), id_(other.id_), class_name_(other.class_name_), exceptions_(std::uncaught_exceptions()) {}
+    : state_(std::move(other.state_)), id_(other.id_), of_(other.of_), exceptions_(std::uncaught_exceptions()) {}
 
 Permit& Permit::operator=(Permit&& other) noexcept {
     if (this == &other) return *this;
     release(Outcome::ok);
     state_ = std::move(other.state_);
     id_ = other.id_;
-    class_name_ = other.class_name_;
+    of_ = other.of_;
     exceptions_ = std::uncaught_exceptions();
     return *this;
 }
@@ -200,10 +200,9 @@ void Permit::release(Outcome outcome) {
     state->with([&](Core& c, Time t) -> const Core::Decisions& { return c.done(t, id_, outcome); });
 }
 
-// The names of what is learned, and of buckets, begin with ~. Of a class that is configured nothing is learned: its requests
-// need not take the lock for that.
+// Most edges are known already: requests need not take the lock for that.
 void Permit::edge(const std::string& name) const {
-    if (!state_ || class_name_->front() != '~') return;
+    if (!state_ || of_->edges.settled(name)) return;
     state_->with([&](Core& c, Time t) -> const Core::Decisions& { return c.edge(t, id_, name); });
 }
 
@@ -214,14 +213,14 @@ Permit Permit::share() const {
         id = ++state_->last_id;
         return c.arrive(t, {id, {}, 0, 0, id_});
     });
-    return {state_, id, class_name_};
+    return {state_, id, of_};
 }
 
 // The callbacks end with the call: what they hold is not kept until others were called.
 void FenceState::call(Delivery d) {
     try {
         if (d.id != 0)
-            d.waiter->granted(Fence::permit(shared_from_this(), d.id, d.class_name));
+            d.waiter->granted(Fence::permit(shared_from_this(), d.id, d.of));
         else
             d.waiter->refused(d.reason);
     } catch (...) {
@@ -229,7 +228,7 @@ void FenceState::call(Delivery d) {
     }
 }
 
-Permit Fence::permit(std::shared_ptr<FenceState> state, std::int64_t id, const std::string* class_name) { return {std::move(state), id, class_name}; }
+Permit Fence::permit(std::shared_ptr<FenceState> state, std::int64_t id, const ClassLabel* of) { return {std::move(state), id, of}; }
 
 Fence::Fence(const Config& config, Options options) : state_(std::make_shared<FenceState>(config, std::move(options))) {
     if (state_->options.ticker) state_->ticker = std::thread([s = state_.get()] { s->run(); });

@@ -5,7 +5,6 @@
 namespace temper::pathfence {
 namespace {
 
-constexpr std::size_t kMaxEdges = 8;
 constexpr std::int64_t kLearnAfter = 8;
 constexpr Time kCandidateLife = 1000 * kMillisecond;
 
@@ -16,6 +15,19 @@ std::uint64_t fnv1a(const std::string& s) {
 }
 
 }  // namespace
+
+bool EdgeSet::settled(const std::string& edge) const {
+    const std::size_t count = count_.load(std::memory_order_acquire);
+    if (count == kMost) return true;
+    const auto end = hashes_.begin() + static_cast<std::ptrdiff_t>(count);
+    return count > 0 && std::find(hashes_.begin(), end, fnv1a(edge)) != end;
+}
+
+void EdgeSet::add(const std::string& edge) {
+    const std::size_t count = count_.load(std::memory_order_relaxed);
+    hashes_[count] = fnv1a(edge);
+    count_.store(count + 1, std::memory_order_release);
+}
 
 Core::Class& Core::class_of(const std::string& key) {
     if (const auto c = configured_.find(key); c != configured_.end()) return *c->second;
@@ -42,6 +54,10 @@ const Core::Decisions& Core::edge(Time now, std::int64_t id, const std::string& 
     const Request* part = running(id);
     if (!part || !valid_name(edge)) return decisions_;
     const Request& r = part->parent ? *part->parent : *part;
+    if (const auto c = configured_.find(r.key); c != configured_.end()) {
+        uses(*c->second, edge);
+        return decisions_;
+    }
     Candidate* k = candidate_for(r.key);
     if (!k || k->edges.size() >= kMaxEdges || !k->edges.insert(edge).second) return decisions_;
     k->quiet = 0;
@@ -68,7 +84,9 @@ bool Core::adopt(const std::set<std::string>& edges) {
     k.name = "~" + std::to_string(static_cast<std::int64_t>(classes_.size()) - buckets_);
     k.weight = kDefaultWeight;
     k.target = config_.target;
-    footprints_.emplace_back(edges, &add_class(k));
+    Class& c = add_class(k);
+    for (const std::string& edge : edges) c.add_edge(edge);
+    footprints_.emplace_back(edges, &c);
     share_out();
     return true;
 }

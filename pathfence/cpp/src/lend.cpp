@@ -103,7 +103,10 @@ bool Core::halted(Class& c) {
         c.stall_turns = turns_;
         std::int64_t to = 2 * c.usual.value + 4;
         if (c.alarmed) to = std::max(to * 5 / 8, c.limit * 7 / 8);
+        c.touch(now_);
         set_limit(c, std::min(c.limit, to), "stall");
+        mistrust(c);
+        if (c.group) contain(*c.group);
     }
     return now_ - c.last_push < c.target / 4;
 }
@@ -134,7 +137,7 @@ void Core::panic_rule() {
     const bool again = culprit->bar_for > 0 && now_ - culprit->bar_until < kBarMemory;
     culprit->bar_for = again ? std::min(2 * culprit->bar_for, kBarLongest) : kBarFirst;
     culprit->bar_until = now_ + culprit->bar_for;
-    decisions_.push_back({Decision::Kind::stop, 0, &culprit->name, false, "panic", 0});
+    decisions_.push_back({Decision::Kind::stop, 0, culprit->label, false, "panic", 0});
 }
 
 }  // namespace temper::pathfence

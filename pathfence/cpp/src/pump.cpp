@@ -41,12 +41,13 @@ void Core::unqueue(Request* r) {
 // Ends a request that is in no queue any more.
 void Core::shed(Request* r, const char* reason) {
     ++r->of->shed;
-    decisions_.push_back({Decision::Kind::shed, r->id, &r->of->name, false, reason, 0});
+    decisions_.push_back({Decision::Kind::shed, r->id, r->of->label, false, reason, 0});
     --waiting_;
     remove_request(r->id);
 }
 
-Time Core::margin(const Class& c) const { return c.hold * config_.gamma_permille / 1000; }
+// A class of low rate hears of a change late, its group sooner.
+Time Core::margin(const Class& c) const { return std::max(c.hold, c.group ? c.group->hold : 0) * config_.gamma_permille / 1000; }
 
 // Why a waiting request should not be served, or nothing.
 const char* Core::hopeless(const Request& r) const {
@@ -103,7 +104,7 @@ Core::Class* Core::next(bool& best_lent) {
     Class* best = nullptr;
     for (auto& owned : classes_) {
         Class& c = *owned;
-        if (c.queue.empty() || halted(c) || c.in_flight >= c.cap()) continue;
+        if (c.queue.empty() || halted(c) || c.in_flight >= c.cap() || (c.group && c.group->full())) continue;
         const bool lent = !within_reserve(c);
         if (lent && !may_borrow(c, free)) continue;
         if (!best || (best_lent && !lent) || (best_lent == lent && c.in_flight * best->weight < best->in_flight * c.weight)) {
@@ -130,8 +131,7 @@ void Core::grant(Request* r, bool lent) {
         c.turn_heard = heard_;
     }
     c.last_push = now_;
-    ++c.in_flight;
-    ++in_flight_;
+    hold(c, 1);
     ++c.granted;
     r->granted = now_;
     r->waits = false;

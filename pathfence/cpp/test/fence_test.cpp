@@ -255,6 +255,30 @@ void edges_are_learned_below_a_request() {
     CHECK(p.class_name() == "~0");
 }
 
+// What a request tells of its edges reaches the core for a configured class, too, and again and again.
+void classes_that_are_late_together_share_a_limit() {
+    Config c;
+    c.workers = 16;
+    c.target = 50 * kMillisecond;
+    for (const char* name : {"a", "b", "c"}) c.classes.push_back({name, {name}, 0, 0, 0, 0});
+    Bench b(c);
+    for (int round = 0; round < 20; ++round) {
+        std::vector<Permit> permits;
+        for (const char* key : {"a", "b", "c"}) {
+            permits.push_back(b.fence.acquire({key, 0, 0}));
+            permits.back().edge(*key == 'c' ? "other" : "store");
+        }
+        for (int i = 0; i < 3; ++i) {
+            b.now += 25 * kMillisecond;
+            if (i == 0) permits.pop_back();  // c is in time
+            b.fence.tick();
+        }
+    }
+    const auto states = b.fence.states();
+    CHECK(states[0].reason == "together" && states[1].reason == "together" && states[0].limit == states[1].limit);
+    CHECK(states[2].limit == 16 && states[2].reason.empty());
+}
+
 }  // namespace
 
 int main() {
@@ -268,5 +292,6 @@ int main() {
     reload_and_off();
     the_environment_and_a_file_configure();
     edges_are_learned_below_a_request();
+    classes_that_are_late_together_share_a_limit();
     return 0;
 }

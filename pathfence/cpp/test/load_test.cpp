@@ -34,6 +34,7 @@ struct Client {
         for (int i = seed; !over; i += 7) try {
                 Permit permit = fence.acquire({std::string(1, static_cast<char>('a' + i % 7)), i % 4 ? 0 : kMillisecond, 0});
                 CHECK(++held <= kMostWorkers);
+                permit.edge("edge" + std::to_string(i % 11));
                 if (i % 3 == 0) {
                     Permit part = permit.share();
                     permit.release(Outcome::ok);

@@ -15,7 +15,7 @@ using json::Value;
 std::string show(const Decision& d) {
     static const char* const kinds[] = {"grant", "shed", "limit", "stop"};
     std::string s = kinds[static_cast<int>(d.kind)];
-    s += " id " + std::to_string(d.id) + " class " + *d.class_name + " limit " + std::to_string(d.limit);
+    s += " id " + std::to_string(d.id) + " class " + d.of->name + " limit " + std::to_string(d.limit);
     return s + (d.lent ? " lent" : "") + " " + d.reason;
 }
 

@@ -39,26 +39,21 @@ type request struct {
 // class holds what is known of the requests that use one set of downstream edges.
 type class struct {
 	index   int
-	name    string
 	weight  int64
-	target  Time
 	unknown bool // one of the buckets for keys without a class
 	seen    Time // last arrival
+	queue   []*request
+	reserve int64
+	counts  Counts
 
-	inFlight int64
-	queue    []*request
-	reserve  int64
-	limit    int64
-	counts   Counts
-
+	limited
 	lending
-	control
+	grouping
 }
 
 // Counts are totals since the start.
 type Counts struct {
 	Granted, Failed, Missed, Shed int64
-	Reason                        string // of the limit's last change
 }
 
 // Fence decides for one service. It is not safe for concurrent use.
@@ -68,6 +63,7 @@ type Fence struct {
 	heard   Time // the time that has passed, but of each silence only the beginning
 	buckets int64
 	classes []*class // buckets first, then classes in the order in which they came
+	groups  []*group // of classes that are late together
 	keys    keyTable
 
 	inFlight int64
@@ -109,7 +105,7 @@ func New(cfg Config, now Time) (*Fence, error) {
 const never Time = -1 << 60
 
 func (f *Fence) addClass(cc ClassConfig) *class {
-	c := &class{index: len(f.classes), name: cc.Name, weight: cc.Weight, target: cc.Target, seen: f.now, limit: f.cfg.Workers}
+	c := &class{index: len(f.classes), weight: cc.Weight, seen: f.now, limited: limited{name: cc.Name, target: cc.Target, limit: f.cfg.Workers}}
 	if cc.Limit > 0 {
 		c.limit = min(cc.Limit, f.cfg.Workers)
 	}
@@ -133,8 +129,10 @@ func (f *Fence) configure() {
 			f.keys.configured[k] = c.index
 		}
 	}
+	for _, l := range f.limits() {
+		l.limit = min(l.limit, f.cfg.Workers)
+	}
 	for _, c := range f.classes {
-		c.limit = min(c.limit, f.cfg.Workers)
 		if c.unknown {
 			c.limit = f.unknownLimit()
 		}
@@ -170,12 +168,11 @@ func (f *Fence) Reload(now Time, cfg Config) ([]Event, error) {
 	if len(f.classes)+added > int(f.buckets)+maxClasses {
 		return f.take(), fmt.Errorf("%d classes are known and %d are new; at most %d fit", len(f.classes)-int(f.buckets), added, maxClasses)
 	}
-	for _, c := range f.classes {
-		c.touch(f.now)
-		if c.limit == f.cfg.Workers {
-			c.limit = cfg.Workers
+	f.emptySamples()
+	for _, l := range f.limits() {
+		if l.limit == f.cfg.Workers {
+			l.limit = cfg.Workers
 		}
-		c.sample = sample{}
 	}
 	f.cfg = cfg
 	f.configure()
@@ -187,10 +184,7 @@ func (f *Fence) Reload(now Time, cfg Config) ([]Event, error) {
 func (f *Fence) Switch(now Time, off bool) []Event {
 	f.advance(now)
 	f.cfg.Off = off
-	for _, c := range f.classes {
-		c.touch(f.now)
-		c.sample = sample{}
-	}
+	f.emptySamples()
 	f.pump()
 	return f.take()
 }
@@ -292,15 +286,47 @@ func (f *Fence) Done(now Time, id int64, outcome Outcome) []Event {
 func (f *Fence) release(r *request) {
 	c := r.class
 	c.touch(f.now)
-	c.inFlight--
-	f.inFlight--
+	f.hold(c, -1)
 	f.turned(c)
 	if r.outcome != Cancel {
 		f.turns++
 	}
 	c.finished(f.now, r)
+	if r.outcome != Cancel {
+		f.judge(c, r.outcome == OK && f.now <= r.deadline)
+	}
 	if r.outcome == OK {
 		f.learnKey(r.key)
+	}
+}
+
+// hold takes permits, or gives them back.
+func (f *Fence) hold(c *class, permits int64) {
+	c.inFlight += permits
+	if c.group != nil {
+		c.group.inFlight += permits
+	}
+	f.inFlight += permits
+}
+
+// limits are those of all classes, then those of groups.
+func (f *Fence) limits() []*limited {
+	all := make([]*limited, 0, len(f.classes)+len(f.groups))
+	for _, c := range f.classes {
+		all = append(all, &c.limited)
+	}
+	for _, g := range f.groups {
+		all = append(all, &g.limited)
+	}
+	return all
+}
+
+func (f *Fence) emptySamples() {
+	for _, c := range f.classes {
+		c.touch(f.now)
+	}
+	for _, l := range f.limits() {
+		l.sample = sample{}
 	}
 }
 
@@ -330,8 +356,12 @@ func (f *Fence) States() []State {
 		if c.unknown && c.counts.Granted+c.counts.Shed == 0 && len(c.queue) == 0 {
 			continue
 		}
-		out = append(out, State{c.name, c.limit, c.reserve, c.inFlight, int64(len(c.queue)), max(0, c.inFlight-c.reserve),
-			c.counts.Granted, c.counts.Shed, c.counts.Missed, c.counts.Failed, c.knee, c.hold, c.counts.Reason})
+		limit, reason := c.limit, c.reason
+		if c.group != nil && c.group.limit < limit {
+			limit, reason = c.group.limit, "together"
+		}
+		out = append(out, State{c.name, limit, c.reserve, c.inFlight, int64(len(c.queue)), max(0, c.inFlight-c.reserve),
+			c.counts.Granted, c.counts.Shed, c.counts.Missed, c.counts.Failed, c.knee, c.hold, reason})
 	}
 	return out
 }

@@ -20,6 +20,7 @@ type checker struct {
 	waiting map[int64]bool
 	running map[int64]bool
 	workers int64 // at most, since the last call
+	groups  int   // that were looked at
 }
 
 func (c *checker) take(events []Event) {
@@ -53,6 +54,19 @@ func (c *checker) take(events []Event) {
 		sum += k.inFlight
 		queued += len(k.queue)
 	}
+	for _, g := range c.f.groups {
+		held := int64(0)
+		for _, k := range g.members {
+			held += k.inFlight
+			if k.group != g || !k.suspect {
+				c.t.Fatalf("class %s is in the group of %s, and does not know", k.name, g.edge)
+			}
+		}
+		if held != g.inFlight || len(g.members) < 2 {
+			c.t.Fatalf("the group of %s has %d members, and %d in flight; its members have %d", g.edge, len(g.members), g.inFlight, held)
+		}
+		c.groups++
+	}
 	if sum != c.f.inFlight || queued != len(c.f.waiting) || len(c.f.waiting) != len(c.waiting) {
 		c.t.Fatalf("in flight %d, by class %d; %d queued, %d wait, %d should", c.f.inFlight, sum, queued, len(c.f.waiting), len(c.waiting))
 	}
@@ -75,6 +89,7 @@ func anyOf(r *rand.Rand, m map[int64]bool) int64 {
 
 func TestNoPermitIsLostOrGivenTwice(t *testing.T) {
 	r := random(t)
+	groups := 0
 	for range 60 {
 		cfg := Config{Workers: 1 + r.Int64N(20), Queue: 1 + r.Int64N(40)}
 		for i := range r.IntN(10) {
@@ -138,6 +153,10 @@ func TestNoPermitIsLostOrGivenTwice(t *testing.T) {
 		if f.inFlight != 0 || len(f.running) != 0 || len(c.waiting) != 0 {
 			t.Fatalf("at the end %d are in flight, %d run, %d wait", f.inFlight, len(f.running), len(c.waiting))
 		}
+		groups += c.groups
+	}
+	if groups == 0 {
+		t.Fatal("no classes were late together")
 	}
 }
 

@@ -98,6 +98,10 @@ func (f *Fence) Edge(now Time, id int64, edge string) []Event {
 	if r == nil || !validName(edge) {
 		return f.take()
 	}
+	if i, ok := f.keys.configured[r.key]; ok {
+		f.uses(f.classes[i], edge)
+		return f.take()
+	}
 	k := f.candidateFor(r.key)
 	if k == nil {
 		return f.take()
@@ -144,6 +148,7 @@ func (f *Fence) adopt(k *candidate) bool {
 	}
 	c := f.addClass(ClassConfig{Name: fmt.Sprintf("~%d", len(f.classes)-int(f.buckets)), Weight: defaultWeight, Target: f.cfg.Target})
 	c.seen = f.now
+	c.edges = slices.Clone(k.edges)
 	f.keys.footprints[fp] = c.index
 	f.shareOut()
 	return true

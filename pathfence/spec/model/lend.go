@@ -199,7 +199,10 @@ func (f *Fence) halted(c *class) bool {
 		if c.alarmed {
 			to = max(to*5/8, c.limit*7/8)
 		}
-		f.setLimit(c, min(c.limit, to), "stall")
+		c.touch(f.now)
+		f.setLimit(&c.limited, min(c.limit, to), "stall")
+		f.mistrust(c)
+		f.contain(c.group)
 	}
 	return f.now-c.lastPush < c.target/4
 }

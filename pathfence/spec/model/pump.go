@@ -62,8 +62,15 @@ func (f *Fence) hopeless(r *request) string {
 	return ""
 }
 
-// margin is the time that a request should have left when it gets a worker.
-func (f *Fence) margin(c *class) Time { return c.hold * f.cfg.Gamma / 1000 }
+// margin is the time that a request should have left when it gets a worker. A class of low rate hears of a change late,
+// its group sooner.
+func (f *Fence) margin(c *class) Time {
+	hold := c.hold
+	if c.group != nil {
+		hold = max(hold, c.group.hold)
+	}
+	return hold * f.cfg.Gamma / 1000
+}
 
 // sweep sheds all that is hopeless in a queue.
 func (f *Fence) sweep(c *class) {
@@ -120,7 +127,7 @@ func (f *Fence) next() (*class, bool) {
 	var best *class
 	bestLent := false
 	for _, c := range f.classes {
-		if len(c.queue) == 0 || f.halted(c) || c.inFlight >= c.cap() {
+		if len(c.queue) == 0 || f.halted(c) || c.inFlight >= c.cap() || c.group.full() {
 			continue
 		}
 		lent := !f.withinReserve(c)
@@ -158,8 +165,7 @@ func (f *Fence) grant(r *request, lent bool) {
 		c.lastTurn, c.turnHeard = f.now, f.heard
 	}
 	c.lastPush = f.now
-	c.inFlight++
-	f.inFlight++
+	f.hold(c, 1)
 	c.counts.Granted++
 	r.granted = f.now
 	delete(f.waiting, r.id)

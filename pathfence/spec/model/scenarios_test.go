@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"fmt"
+	"slices"
 
 	"temper.dev/temper/pathfence/spec/model"
 )
@@ -52,6 +53,12 @@ func (s *script) offer(step model.Step) int64 {
 	return s.id
 }
 
+// granted says whether the last step let its request through.
+func (s *script) granted() bool {
+	last := s.v.Steps[len(s.v.Steps)-1]
+	return slices.ContainsFunc(last.Then, func(e model.Event) bool { return e.Do == "grant" && e.ID == last.ID })
+}
+
 func (s *script) done(id int64, outcome model.Outcome) {
 	s.play(model.Step{At: s.now, Do: "done", ID: id, Outcome: outcome})
 }
@@ -81,7 +88,7 @@ func vectors() []model.Vector {
 		played("held-up", "one path surges while all that is called stands still for 30 of 150 ms", heldUpWorld(), model.Parts{}),
 		played("parts", "slow, without protection, newest-first and panic", slowWorld(2), model.Parts{NoProtect: true, NoNewest: true, NoPanic: true}),
 		played("undo", "a downstream that takes long whatever is in flight: a cut costs goodput, and is undone", longWorld(), model.Parts{}),
-		learning(), thrashing(), failing(), wide(),
+		learning(), thrashing(), failing(), wide(), together(), suspects(), random("random-1", 92), random("random-2", 97),
 	}
 }
 

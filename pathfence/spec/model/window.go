@@ -12,7 +12,7 @@ type window struct {
 	touched  Time
 	area     int64 // nanoseconds of workers held
 	queued   Time  // during which something waited
-	limited  Time  // during which something waited for the class's own limit
+	bound    Time  // during which something waited for the limit
 	arrivals int64
 	done     int64
 	good     int64
@@ -20,49 +20,67 @@ type window struct {
 
 // sample is the sum of windows, until there is enough to conclude from.
 type sample struct {
-	area, limited, done, good int64
-	length                    Time
-	windows                   int64
+	area, bound, done, good int64
+	length                  Time
+	windows                 int64
 }
 
-// touch brings the sums up to now; call it before anything that they depend on changes.
+// touch brings the sums up to now, its group's too; call it before anything that they depend on changes.
 func (c *class) touch(now Time) {
-	d := now - c.touched
-	c.touched = now
-	c.area += c.inFlight * d
-	if len(c.queue) > 0 {
-		c.queued += d
-		if c.inFlight >= c.cap() {
-			c.limited += d
+	if c.group != nil {
+		c.group.touch(now)
+	}
+	c.limited.touch(now, len(c.queue) > 0)
+}
+
+// touch brings the sums up to now; something has waited since they were, or nothing has.
+func (l *limited) touch(now Time, waited bool) {
+	d := now - l.touched
+	l.touched = now
+	l.area += l.inFlight * d
+	if waited {
+		l.queued += d
+		if l.inFlight >= l.cap() {
+			l.bound += d
 		}
 	}
 }
 
 // finished counts a completion.
 func (c *class) finished(now Time, r *request) {
-	if r.outcome == Cancel {
+	switch {
+	case r.outcome == Cancel:
 		return
-	}
-	c.done++
-	if r.outcome == Fail {
+	case r.outcome == Fail:
 		c.counts.Failed++
+	case now > r.deadline:
+		c.counts.Missed++
+	}
+	c.limited.finished(now, r)
+	if c.group != nil {
+		c.group.finished(now, r)
+	}
+}
+
+// finished counts a completion in the window.
+func (l *limited) finished(now Time, r *request) {
+	l.done++
+	if r.outcome == Fail {
 		return
 	}
 	if now <= r.deadline {
-		c.good++
-	} else {
-		c.counts.Missed++
+		l.good++
 	}
-	c.learnHold(min(now-r.granted, maxHold))
+	l.learnHold(min(now-r.granted, maxHold))
 }
 
 // learnHold keeps the lower median of how long the last requests held a worker.
-func (c *class) learnHold(d Time) {
-	if len(c.holds) == holdRing {
-		c.holds = append(c.holds[:0], c.holds[1:]...)
+func (l *limited) learnHold(d Time) {
+	if len(l.holds) == holdRing {
+		l.holds = append(l.holds[:0], l.holds[1:]...)
 	}
-	c.holds = append(c.holds, d)
-	c.hold = median(c.holds)
+	l.holds = append(l.holds, d)
+	l.hold = median(l.holds)
 }
 
 // closeWindow ends a window. Where the process, or whoever ticks, stood still, what was measured is nobody's fault, and is
@@ -81,10 +99,11 @@ func (f *Fence) closeWindow(length Time) {
 			continue
 		}
 		f.keepPeaks(c, w, length)
-		if !f.cfg.Off {
-			f.learn(c, w, length)
+		if !c.unknown {
+			f.learn(&c.limited, w, length)
 		}
 	}
+	f.closeGroups(length, valid)
 	f.shareOut()
 	if valid && !f.cfg.Off {
 		f.panicRule()

@@ -4,12 +4,14 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "temper/pathfence/class_label.h"
 #include "temper/pathfence/config.h"
 
 namespace temper::pathfence {
@@ -19,7 +21,7 @@ enum class Outcome { ok, fail, cancel };
 struct Decision {
     enum class Kind { grant, shed, limit, stop } kind;
     std::int64_t id = 0;
-    const std::string* class_name = nullptr;  // lives as long as the core
+    const ClassLabel* of = nullptr;  // lives as long as the core
     bool lent = false;
     const char* reason = "";
     std::int64_t limit = 0;
@@ -65,7 +67,9 @@ public:
     const Config& config() const { return config_; }
 
 private:
+    struct Limited;
     struct Class;
+    struct Group;
     struct Request;
     struct Candidate;
     struct Point;
@@ -87,6 +91,9 @@ private:
     void inherit(const Arrival& arrival, Request* parent);
     void release(Request& r);
     void finished(Class& c, const Request& r);
+    void hold(Class& c, std::int64_t permits);
+    template <class F>
+    void each_limited(F f);
     void begin(Time now);
     void empty_samples();
     void grant_decision(const Request& r, bool lent, const char* reason);
@@ -97,6 +104,16 @@ private:
     std::unique_ptr<Candidate>& slot(const std::string& key);
     void learn_key(const std::string& key);
     bool adopt(const std::set<std::string>& edges);
+
+    // group.cpp: classes that are late together
+    void uses(Class& c, const std::string& edge);
+    void judge(Class& c, bool good);
+    void mistrust(Class& c);
+    void contain(Group& g);
+    void regroup();
+    std::unique_ptr<Group> group_of(const std::string& edge, std::vector<std::unique_ptr<Group>>& before);
+    void close_groups(Time length, bool valid);
+    void acquit();
 
     // pump.cpp: who gets a worker, and what is shed
     void enqueue(Class& c, Request* r);
@@ -131,16 +148,16 @@ private:
     // control.cpp: windows and limits
     void close_window(Time length);
     void keep_peaks(Class& c, const Window& w, Time length);
-    void set_limit(Class& c, std::int64_t limit, const char* reason);
-    void learn(Class& c, const Window& w, Time length);
-    void drift(Class& c, const Window& w, Time length);
-    void conclude(Class& c, const Sample& s);
-    void regime(Class& c, const Point& p);
-    bool undo(Class& c, const Point& p);
-    bool cut(Class& c, const Sample& s);
-    bool fit(Class& c);
-    bool room(Class& c, const Point& p);
-    void excite(Class& c);
+    void set_limit(Limited& l, std::int64_t limit, const char* reason);
+    void learn(Limited& l, const Window& w, Time length);
+    void drift(Limited& l, const Window& w, Time length);
+    void conclude(Limited& l, const Sample& s);
+    void regime(Limited& l, const Point& p);
+    bool undo(Limited& l, const Point& p);
+    bool cut(Limited& l, const Sample& s);
+    bool fit(Limited& l);
+    bool room(Limited& l, const Point& p);
+    void excite(Limited& l);
 
     Config config_;
     Time now_;
@@ -152,6 +169,8 @@ private:
     std::int64_t turns_ = 0;  // requests that have ended, those that were cancelled left out
     std::int64_t buckets_;
     std::vector<std::unique_ptr<Class>> classes_;  // buckets first
+    std::vector<std::unique_ptr<Group>> groups_;   // of classes that are late together
+    std::map<std::string, ClassLabel> group_labels_;  // by edge: of all groups there ever were
     Requests requests_;
     std::vector<Requests::node_type> spare_;  // of requests that are over, for the next: with their memory
     std::int64_t waiting_ = 0;                // of requests_

@@ -41,15 +41,15 @@ public:
     void edge(const std::string& name) const;
     // A permit for a part of this request on the same pool. The worker counts as free when the last is given back.
     Permit share() const;
-    const std::string& class_name() const { return *class_name_; }
+    const std::string& class_name() const { return of_->name; }
 
 private:
     friend class Fence;
-    Permit(std::shared_ptr<FenceState> state, std::int64_t id, const std::string* class_name);
+    Permit(std::shared_ptr<FenceState> state, std::int64_t id, const ClassLabel* of);
 
     std::shared_ptr<FenceState> state_;
     std::int64_t id_ = 0;
-    const std::string* class_name_ = nullptr;
+    const ClassLabel* of_ = nullptr;
     int exceptions_ = 0;
 };
 
@@ -118,7 +118,7 @@ public:
 
 private:
     friend struct FenceState;
-    static Permit permit(std::shared_ptr<FenceState> state, std::int64_t id, const std::string* class_name);
+    static Permit permit(std::shared_ptr<FenceState> state, std::int64_t id, const ClassLabel* of);
 
     std::shared_ptr<FenceState> state_;
 };

@@ -5,7 +5,7 @@ package dev.temper.pathfence;
  * What metrics show of a class.
  *
  * @param name the configured name, {@code ~n} of a learned class, {@code ~un} of a bucket for unknown keys
- * @param limit the most that it may have in flight
+ * @param limit the most that it may have in flight, alone or together with others that use the same edge: what is less
  * @param reserve the workers that it has a right to
  * @param inFlight the workers that it has
  * @param queued the requests that wait
@@ -16,7 +16,7 @@ package dev.temper.pathfence;
  * @param failed requests that failed, since the start
  * @param knee the smallest concurrency on the plateau of goodput by the last fit; 0 before the first
  * @param hold nanoseconds that a request usually keeps its worker; 0 while that is not known
- * @param reason why the limit changed last; empty before it did
+ * @param reason why the limit changed last, empty before it did; {@code together} where it is that of several classes
  */
 public record ClassState(
         String name,

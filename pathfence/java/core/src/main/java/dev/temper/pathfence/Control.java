@@ -16,19 +16,19 @@ final class Control {
 
     private final Ledger ledger;
     private final Lending lending;
+    private final Suspects suspects;
     private boolean stood; // in this window nothing was heard for half of one
     private boolean stoodBefore; // in the one before
 
-    Control(Ledger ledger, Lending lending) {
+    Control(Ledger ledger, Lending lending, Suspects suspects) {
         this.ledger = ledger;
         this.lending = lending;
+        this.suspects = suspects;
     }
 
     void emptySamples() {
-        for (PathClass c : ledger.classes) {
-            c.touch(ledger.now);
-            c.sample = new Sample();
-        }
+        for (PathClass c : ledger.classes) c.touch(ledger.now);
+        for (Limited l : ledger.limits()) l.sample = new Sample();
     }
 
     /** Notes that nothing was heard for half of a window. */
@@ -44,21 +44,33 @@ final class Control {
         boolean valid = !stood && !stoodBefore;
         stoodBefore = stood;
         stood = false;
-        for (PathClass c : ledger.classes) {
-            c.touch(ledger.now);
-            Window w = c.window;
-            c.window = new Window(ledger.now);
-            if (!valid) {
-                c.usual.drop();
-                c.others.drop();
-                c.sample = new Sample();
-                continue;
-            }
-            keepPeaks(c, w, length);
-            if (!ledger.config.off()) learn(c, w, length);
-        }
+        for (PathClass c : ledger.classes) close(c, length, valid);
+        for (Group g : ledger.groups) close(g, length, valid);
+        if (valid) suspects.acquit();
         lending.shareOut();
         if (valid && !ledger.config.off()) lending.panicRule();
+    }
+
+    private void close(PathClass c, long length, boolean valid) {
+        Window w = c.closeWindow(ledger.now);
+        if (!valid) {
+            c.usual.drop();
+            c.others.drop();
+            c.sample = new Sample();
+            return;
+        }
+        keepPeaks(c, w, length);
+        if (!c.unknown) learn(c, w, length);
+    }
+
+    private void close(Group g, long length, boolean valid) {
+        Window w = g.closeWindow(ledger.now);
+        if (!valid) {
+            g.sample = new Sample();
+            return;
+        }
+        if (w.bound > 0) g.keptBack();
+        learn(g, w, length);
     }
 
     /**
@@ -78,153 +90,151 @@ final class Control {
         c.level += (w.area * 1000 / length - c.level) / 4;
     }
 
-    private void learn(PathClass c, Window w, long length) {
-        if (c.unknown || ledger.config.without().learn()) return;
-        c.sample.add(w, length);
-        drift(c, w, length);
-        if (c.sample.done < SAMPLE_DONE && c.sample.windows < SAMPLE_WINDOWS) return;
-        Sample full = c.sample;
-        c.sample = new Sample();
-        if (ledger.now - full.length >= c.coolTill) conclude(c, full);
+    private void learn(Limited l, Window w, long length) {
+        if (!ledger.learns()) return;
+        l.sample.add(w, length);
+        drift(l, w, length);
+        if (l.sample.done < SAMPLE_DONE && l.sample.windows < SAMPLE_WINDOWS) return;
+        Sample full = l.sample;
+        l.sample = new Sample();
+        if (ledger.now - full.length >= l.coolTill) conclude(l, full);
     }
 
     /** Lets a limit that nobody needs grow. */
-    private void drift(PathClass c, Window w, long length) {
-        if (w.limited * 10 >= length || c.limit == ledger.config.workers()) {
-            c.quietFor = 0;
-        } else if (++c.quietFor == 5) {
-            c.quietFor = 0;
-            ledger.setLimit(c, c.limit + 1, "unused");
+    private void drift(Limited l, Window w, long length) {
+        if (w.bound * 10 >= length || l.limit == ledger.config.workers()) {
+            l.quietFor = 0;
+        } else if (++l.quietFor == 5) {
+            l.quietFor = 0;
+            ledger.setLimit(l, l.limit + 1, "unused");
         }
     }
 
-    private void conclude(PathClass c, Sample s) {
-        c.touch(ledger.now);
-        boolean dipped = c.dip;
-        c.dip = false;
+    private void conclude(Limited l, Sample s) {
+        boolean dipped = l.dip;
+        l.dip = false;
         if (s.done < SAMPLE_DONE) return;
         Point p = s.point(ledger.config.window());
-        c.samples++;
-        regime(c, p);
+        l.samples++;
+        regime(l, p);
         if (p.n() >= 500) {
-            if (c.ring.size() == RING) c.ring.removeFirst();
-            c.ring.addLast(p);
+            if (l.ring.size() == RING) l.ring.removeFirst();
+            l.ring.addLast(p);
         }
-        if (undo(c, p) || cut(c, s) || !p.full() || dipped || fit(c)) return;
-        if (s.good * 10 >= s.done * 9 && room(c, p)) return;
-        excite(c);
+        if (undo(l, p) || cut(l, s) || !p.full() || dipped || fit(l)) return;
+        if (s.good * 10 >= s.done * 9 && room(l, p)) return;
+        excite(l);
     }
 
     /** Forgets the ring when three samples in a row hold workers twice as long, or half as long, as it tells. */
-    private static void regime(PathClass c, Point p) {
-        if (c.ring.size() < 4) {
-            c.odd = 0;
+    private static void regime(Limited l, Point p) {
+        if (l.ring.size() < 4) {
+            l.odd = 0;
             return;
         }
         long n = 0;
         long done = 0;
-        for (Point q : c.ring) {
+        for (Point q : l.ring) {
             n += q.n();
             done += q.done();
         }
         // Beyond the knee requests take longer in proportion to n, which is no change.
         long before = n * 1000 / done;
         long now = p.n() * 1000 / Math.max(1, p.done());
-        long scaled = before * p.n() / (n / c.ring.size());
+        long scaled = before * p.n() / (n / l.ring.size());
         boolean odd = now >= 2 * Math.max(before, scaled) || 2 * now <= Math.min(before, scaled);
-        c.odd = odd ? c.odd + 1 : 0;
-        if (c.odd < 3) return;
-        c.odd = 0;
-        c.ring.clear();
+        l.odd = odd ? l.odd + 1 : 0;
+        if (l.odd < 3) return;
+        l.odd = 0;
+        l.ring.clear();
     }
 
     /** Judges a cut by the first sample after it. */
-    private boolean undo(PathClass c, Point p) {
-        if (c.cutFrom == 0) return false;
-        long from = c.cutFrom;
-        c.cutFrom = 0;
-        if (p.good() * 10 >= c.cutGood * 9) {
-            c.cutPause = 0;
+    private boolean undo(Limited l, Point p) {
+        if (l.cutFrom == 0) return false;
+        long from = l.cutFrom;
+        l.cutFrom = 0;
+        if (p.good() * 10 >= l.cutGood * 9) {
+            l.cutPause = 0;
             return false;
         }
-        c.cutPause = Math.min(Math.max(PAUSE_FIRST, 2 * c.cutPause), PAUSE_LONGEST);
-        c.noCut = ledger.now + c.cutPause;
-        ledger.setLimit(c, (c.limit + from + 1) / 2, "undo");
+        l.cutPause = Math.min(Math.max(PAUSE_FIRST, 2 * l.cutPause), PAUSE_LONGEST);
+        l.noCut = ledger.now + l.cutPause;
+        ledger.setLimit(l, (l.limit + from + 1) / 2, "undo");
         return true;
     }
 
     /** Shrinks the limit to what the downstream serves in half of the target, when what comes back is late. */
-    private boolean cut(PathClass c, Sample s) {
-        if (s.good * 4 >= s.done * 3 || ledger.now < c.noCut) {
-            forgetLate(c);
+    private boolean cut(Limited l, Sample s) {
+        if (s.good * 4 >= s.done * 3 || ledger.now < l.noCut) {
+            forgetLate(l);
             return false;
         }
-        c.late++;
-        c.lateDone += s.done;
-        c.lateTime += s.length;
-        if (c.late == 1 && s.good > 0) return false;
-        long to = Math.max(LEAST, (c.lateDone * (c.target / 2) + c.lateTime - 1) / c.lateTime);
-        if (to >= c.limit && c.late >= 4) to = Math.max(LEAST, c.limit * 7 / 8);
-        if (to >= c.limit) return false;
-        forgetLate(c);
-        c.cutFrom = c.limit;
-        c.cutGood = s.good * 1000 * ledger.config.window() / s.length;
-        ledger.setLimit(c, to, "late");
-        c.coolTill = ledger.now + s.area / s.done;
+        l.late++;
+        l.lateDone += s.done;
+        l.lateTime += s.length;
+        if (l.late == 1 && s.good > 0) return false;
+        long to = Math.max(LEAST, (l.lateDone * (l.target / 2) + l.lateTime - 1) / l.lateTime);
+        if (to >= l.limit && l.late >= 4) to = Math.max(LEAST, l.limit * 7 / 8);
+        if (to >= l.limit) return false;
+        forgetLate(l);
+        l.cutFrom = l.limit;
+        l.cutGood = s.good * 1000 * ledger.config.window() / s.length;
+        ledger.setLimit(l, to, "late");
+        l.coolTill = ledger.now + s.area / s.done;
         return true;
     }
 
-    private static void forgetLate(PathClass c) {
-        c.late = 0;
-        c.lateDone = 0;
-        c.lateTime = 0;
+    private static void forgetLate(Limited l) {
+        l.late = 0;
+        l.lateDone = 0;
+        l.lateTime = 0;
     }
 
-    private static List<Point> fullPoints(PathClass c) {
-        return c.ring.stream().filter(Point::full).toList();
+    private static List<Point> fullPoints(Limited l) {
+        return l.ring.stream().filter(Point::full).toList();
     }
 
     /** Moves the limit towards the smallest concurrency on the plateau. */
-    private boolean fit(PathClass c) {
-        if (c.samples % FIT_EVERY != 0) return false;
-        List<Point> full = fullPoints(c);
+    private boolean fit(Limited l) {
+        if (l.samples % FIT_EVERY != 0) return false;
+        List<Point> full = fullPoints(l);
         if (full.size() < ENOUGH || !Fit.spread(full)) return false;
         if (Fit.falling(full)) {
-            ledger.setLimit(c, c.limit * 4 / 5, "thrash");
+            ledger.setLimit(l, l.limit * 4 / 5, "thrash");
             return true;
         }
         Fit.Knee k = Fit.knee(full);
-        c.knee = k.at();
+        l.knee = k.at();
         long to = k.at() + Math.max(1, k.at() / 4);
-        if (k.rising() || to >= c.limit) return false;
-        ledger.setLimit(c, Math.max(to, c.limit - Math.max(1, c.limit / 4)), "knee");
+        if (k.rising() || to >= l.limit) return false;
+        ledger.setLimit(l, Math.max(to, l.limit - Math.max(1, l.limit / 4)), "knee");
         return true;
     }
 
     /** Raises a limit that binds while requests hold their workers no longer than they do at lower concurrency. */
-    private boolean room(PathClass c, Point p) {
+    private boolean room(Limited l, Point p) {
         long n = 0;
         long done = 0;
-        for (Point q : c.ring) {
+        for (Point q : l.ring) {
             if (q.n() * 4 > p.n() * 3) continue;
             n += q.n();
             done += q.done();
         }
         if (done == 0 || p.n() * done * 5 > n * p.done() * 6) return false;
-        ledger.setLimit(c, c.limit + Math.max(1, c.limit / 2), "room");
+        ledger.setLimit(l, l.limit + Math.max(1, l.limit / 2), "room");
         return true;
     }
 
     /** Makes a difference to learn from. */
-    private void excite(PathClass c) {
+    private void excite(Limited l) {
         if (ledger.config.without().excite()) return;
-        List<Point> full = fullPoints(c);
-        if (full.size() >= 8 && c.samples - c.lastDip >= 16 && !Fit.spread(full)) {
-            c.touch(ledger.now);
-            c.dip = true;
-            c.lastDip = c.samples;
-        } else if (c.samples % 4 == 0) {
-            ledger.setLimit(c, c.limit + 1, "probe");
+        List<Point> full = fullPoints(l);
+        if (full.size() >= 8 && l.samples - l.lastDip >= 16 && !Fit.spread(full)) {
+            l.dip = true;
+            l.lastDip = l.samples;
+        } else if (l.samples % 4 == 0) {
+            ledger.setLimit(l, l.limit + 1, "probe");
         }
     }
 }

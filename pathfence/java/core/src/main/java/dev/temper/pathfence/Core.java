@@ -2,6 +2,7 @@
 package dev.temper.pathfence;
 
 import java.util.List;
+import java.util.Set;
 
 /**
  * The decisions of the specification: events in, decisions out. It has no clock, no thread and no lock;
@@ -9,10 +10,9 @@ import java.util.List;
  * one that steps back stands still.
  */
 public final class Core {
-    private static final long LONGEST_HOLD = 600_000_000_000L;
-
     private final Ledger ledger;
     private final Lending lending;
+    private final Suspects suspects;
     private final Keys keys;
     private final Pump pump;
     private final Control control;
@@ -28,10 +28,11 @@ public final class Core {
      */
     public Core(Config config, long now) {
         ledger = new Ledger(config.checked(), now);
-        lending = new Lending(ledger);
-        keys = new Keys(ledger, lending);
+        suspects = new Suspects(ledger);
+        lending = new Lending(ledger, suspects);
+        keys = new Keys(ledger, lending, suspects);
         pump = new Pump(ledger, lending);
-        control = new Control(ledger, lending);
+        control = new Control(ledger, lending, suspects);
         windowStart = now;
         configure();
     }
@@ -41,13 +42,13 @@ public final class Core {
         keys.clearConfigured();
         for (ClassConfig k : ledger.config.classes()) {
             PathClass known = ledger.named(k.name());
-            PathClass c = known == null ? ledger.add(k) : known;
+            PathClass c = known == null ? ledger.add(k, Set.of()) : known;
             c.weight = k.weight();
             c.target = k.target();
             for (String key : k.keys()) keys.configure(key, c);
         }
-        for (PathClass c : ledger.classes)
-            c.limit = c.unknown ? ledger.unknownLimit() : Math.min(c.limit, ledger.config.workers());
+        for (Limited l : ledger.limits()) l.limit = Math.min(l.limit, ledger.config.workers());
+        for (PathClass c : ledger.classes) if (c.unknown) c.limit = ledger.unknownLimit();
         lending.shareOut();
     }
 
@@ -133,24 +134,16 @@ public final class Core {
     private void release(Request r) {
         PathClass c = r.of;
         c.touch(ledger.now);
-        c.inFlight--;
-        ledger.inFlight--;
+        ledger.hold(c, -1);
         lending.turned(c);
-        finished(c, r);
+        if (r.outcome != Outcome.CANCEL) finished(c, r);
         if (r.outcome == Outcome.OK) keys.completed(r.key);
     }
 
     private void finished(PathClass c, Request r) {
-        if (r.outcome == Outcome.CANCEL) return;
         ledger.turns++;
-        c.window.done++;
-        if (r.outcome == Outcome.FAIL) {
-            c.failed++;
-            return;
-        }
-        if (ledger.now <= r.deadline) c.window.good++;
-        else c.missed++;
-        c.learnHold(Math.min(ledger.now - r.granted, LONGEST_HOLD));
+        c.finished(ledger.now, r);
+        suspects.judge(c, r.outcome == Outcome.OK && ledger.now <= r.deadline);
     }
 
     /**
@@ -203,7 +196,7 @@ public final class Core {
                     ledger.take(),
                     known + " classes are known and " + added + " are new; at most " + Config.MAX_CLASSES + " fit");
         control.emptySamples();
-        for (PathClass c : ledger.classes) if (c.limit == ledger.config.workers()) c.limit = config.workers();
+        for (Limited l : ledger.limits()) if (l.limit == ledger.config.workers()) l.limit = config.workers();
         ledger.config = config;
         configure();
         pump.pump();
@@ -286,6 +279,11 @@ public final class Core {
      */
     public int classCount() {
         return ledger.classes.size();
+    }
+
+    /** The class of a request in flight. */
+    PathClass classOf(long id) {
+        return ledger.running.get(id).of;
     }
 
     /**

@@ -6,7 +6,7 @@ package dev.temper.pathfence;
  *
  * @param kind what it is
  * @param id the request, for {@link Kind#GRANT} and {@link Kind#SHED}; else 0
- * @param className the class that it concerns
+ * @param className the class that it concerns; {@code ~edge:} and an edge for the limit of classes that are late together
  * @param lent a grant beyond the class's reserve
  * @param reason why; empty for an ordinary grant
  * @param limit the new limit, for {@link Kind#LIMIT}; else 0
@@ -18,7 +18,7 @@ public record Decision(Kind kind, long id, String className, boolean lent, Strin
         GRANT,
         /** The request is refused. */
         SHED,
-        /** The class's limit changed. */
+        /** The limit changed. */
         LIMIT,
         /** The class may not borrow for a while. */
         STOP

@@ -174,8 +174,12 @@ public final class Fence implements AutoCloseable {
         if (d.kind() != Decision.Kind.GRANT && d.kind() != Decision.Kind.SHED) return;
         Waiter w = waiters.remove(d.id());
         if (w == null) return; // a part of a request: share() has its permit already
-        if (d.kind() == Decision.Kind.SHED) calls.add(() -> guarded(() -> w.refused.accept(d.reason())));
-        else calls.add(() -> grant(w, new Permit(this, d.id(), d.className())));
+        if (d.kind() == Decision.Kind.SHED) {
+            calls.add(() -> guarded(() -> w.refused.accept(d.reason())));
+            return;
+        }
+        Permit permit = new Permit(this, d.id(), core.classOf(d.id()));
+        calls.add(() -> grant(w, permit));
     }
 
     private void grant(Waiter w, Permit permit) {
@@ -294,7 +298,7 @@ public final class Fence implements AutoCloseable {
         with((c, now) -> {
             if (root.released())
                 throw new IllegalStateException(root + " was given back: a part of its request needs one of its own");
-            part[0] = new Permit(this, ++lastId, root.className());
+            part[0] = new Permit(this, ++lastId, root.of());
             return c.arrive(now, new Arrival(part[0].id(), null, 0, 0, root.id()));
         });
         return part[0];

@@ -3,7 +3,7 @@ package dev.temper.pathfence;
 
 import java.util.Arrays;
 
-/** How long the last requests of a class held their workers. */
+/** How long the last requests of a class, or of a group, held their workers. */
 final class Holds {
     private static final int KEPT = 31;
 

@@ -2,26 +2,28 @@
 package dev.temper.pathfence;
 
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
 /** From a key to a class. The specification's "Classes". */
 final class Keys {
     private static final int MAX_KEYS = 256; // that are learned, and as many that are being learned
-    private static final int MAX_EDGES = 8;
     private static final long LEARN_AFTER = 8;
     private static final long CANDIDATE_LIFE = 1_000_000_000;
 
     private final Ledger ledger;
     private final Lending lending;
+    private final Suspects suspects;
     private final Map<String, PathClass> configured = new HashMap<>();
     private final Map<String, Candidate> learned = new HashMap<>();
     private final Candidate[] candidates = new Candidate[MAX_KEYS];
     private final Map<Set<String>, PathClass> footprints = new HashMap<>();
 
-    Keys(Ledger ledger, Lending lending) {
+    Keys(Ledger ledger, Lending lending, Suspects suspects) {
         this.ledger = ledger;
         this.lending = lending;
+        this.suspects = suspects;
     }
 
     /** Forgets which keys the configuration lists. */
@@ -44,8 +46,15 @@ final class Keys {
 
     /** The request uses a downstream edge. */
     void edge(Request r, String edge) {
+        PathClass c = configured.get(r.key);
+        if (c != null) suspects.uses(c, edge);
+        else collect(r, edge);
+    }
+
+    /** Adds an edge to those of the request's key. */
+    private void collect(Request r, String edge) {
         Candidate k = candidateFor(r.key);
-        if (k == null || k.edges.size() >= MAX_EDGES || !k.edges.add(edge)) return;
+        if (k == null || k.edges.size() >= Edges.MOST || !k.edges.add(edge)) return;
         k.quiet = 0;
         if (k.of == null) return;
         PathClass larger = adopt(k.edges);
@@ -84,8 +93,8 @@ final class Keys {
         if (c != null) return c;
         int others = ledger.classes.size() - ledger.buckets;
         if (others == Config.MAX_CLASSES) return null;
-        c = ledger.add(new ClassConfig(
-                "~" + others, java.util.List.of(), Lending.DEFAULT_WEIGHT, ledger.config.target(), 0, 0));
+        ClassConfig k = new ClassConfig("~" + others, List.of(), Lending.DEFAULT_WEIGHT, ledger.config.target(), 0, 0);
+        c = ledger.add(k, edges);
         footprints.put(Set.copyOf(edges), c);
         lending.shareOut();
         return c;

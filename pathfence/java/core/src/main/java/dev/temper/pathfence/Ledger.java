@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 /** What the parts of the core share: the configuration in force, the clock, classes, requests, and what was decided. */
 final class Ledger {
@@ -16,6 +17,8 @@ final class Ledger {
     long heard;
     /** Buckets first, then the others as they came. */
     final List<PathClass> classes = new ArrayList<>();
+    /** Of classes that are late together. */
+    List<Group> groups = List.of();
     /** The number of buckets: that of the start. */
     final int buckets;
 
@@ -32,7 +35,7 @@ final class Ledger {
         this.now = now;
         buckets = (int) config.unknownBuckets();
         for (int i = 0; i < buckets; i++) {
-            PathClass c = new PathClass(i, "~u" + i, true, now);
+            PathClass c = new PathClass("~u" + i, true, Set.of(), now);
             c.weight = Lending.DEFAULT_WEIGHT;
             c.target = config.target();
             c.limit = unknownLimit();
@@ -40,8 +43,9 @@ final class Ledger {
         }
     }
 
-    PathClass add(ClassConfig k) {
-        PathClass c = new PathClass(classes.size(), k.name(), false, now);
+    /** Adds a class whose requests are known to use these edges. */
+    PathClass add(ClassConfig k, Set<String> edges) {
+        PathClass c = new PathClass(k.name(), false, edges, now);
         c.weight = k.weight();
         c.target = k.target();
         c.limit = k.limit() > 0 ? Math.min(k.limit(), config.workers()) : config.workers();
@@ -59,13 +63,32 @@ final class Ledger {
         return Math.max(1, config.workers() / 8);
     }
 
-    void setLimit(PathClass c, long wanted, String reason) {
+    /** Whether limits are learned. */
+    boolean learns() {
+        return !config.off() && !config.without().learn();
+    }
+
+    /** All that has a limit: the classes, then the groups. */
+    List<Limited> limits() {
+        List<Limited> all = new ArrayList<>(classes);
+        all.addAll(groups);
+        return all;
+    }
+
+    /** Takes permits, or gives them back. Sums that depend on it have to be up to now. */
+    void hold(PathClass c, long permits) {
+        c.inFlight += permits;
+        if (c.group != null) c.group.inFlight += permits;
+        inFlight += permits;
+    }
+
+    /** Moves a limit. Sums that depend on it have to be up to now. */
+    void setLimit(Limited l, long wanted, String reason) {
         long limit = Math.max(Math.min(LEAST_LIMIT, config.workers()), Math.min(wanted, config.workers()));
-        if (limit == c.limit) return;
-        c.touch(now);
-        c.limit = limit;
-        c.reason = reason;
-        decisions.add(new Decision(Decision.Kind.LIMIT, 0, c.name, false, reason, limit));
+        if (limit == l.limit) return;
+        l.limit = limit;
+        l.reason = reason;
+        decisions.add(new Decision(Decision.Kind.LIMIT, 0, l.name, false, reason, limit));
     }
 
     void granted(Request r, boolean lent, String reason) {

@@ -13,9 +13,11 @@ final class Lending {
     private static final long ALONE_TURNS = 2;
 
     private final Ledger ledger;
+    private final Suspects suspects;
 
-    Lending(Ledger ledger) {
+    Lending(Ledger ledger, Suspects suspects) {
         this.ledger = ledger;
+        this.suspects = suspects;
     }
 
     void arrived(PathClass c) {
@@ -106,7 +108,10 @@ final class Lending {
             c.stallTurns = ledger.turns;
             long to = 2 * c.usual.value() + 4;
             if (c.alarmed) to = Math.max(to * 5 / 8, c.limit * 7 / 8);
+            c.touch(ledger.now);
             ledger.setLimit(c, Math.min(c.limit, to), "stall");
+            suspects.mistrust(c);
+            if (c.group != null) suspects.contain(c.group);
         }
         return ledger.now - c.lastPush < c.target / 4;
     }

@@ -2,30 +2,25 @@
 package dev.temper.pathfence;
 
 import java.util.ArrayDeque;
+import java.util.Set;
 
 /** What is known of the requests that use one set of downstream edges. */
-final class PathClass {
+final class PathClass extends Limited {
     static final long NEVER = -(1L << 60);
 
-    final int index;
-    final String name;
     /** One of the buckets for keys without a class. */
     final boolean unknown;
 
     long weight;
-    long target;
     /** The last arrival. */
     long seen;
 
-    long inFlight;
     final ArrayDeque<Request> queue = new ArrayDeque<>();
     long reserve;
-    long limit;
     long granted;
     long shed;
     long missed;
     long failed;
-    String reason = "";
 
     // Lending
     final Peak usual = new Peak();
@@ -48,34 +43,23 @@ final class PathClass {
     long barUntil;
     long barFor;
 
-    // The limit's controller
-    Window window;
-    Sample sample = new Sample();
-    private final Holds holds = new Holds();
-    long hold;
-    final ArrayDeque<Point> ring = new ArrayDeque<>();
-    long samples;
-    long knee;
-    long odd;
-    long quietFor;
-    long lastDip;
-    long coolTill;
-    boolean dip;
-    long late;
-    long lateDone;
-    long lateTime;
-    long cutFrom;
-    long cutGood;
-    long noCut;
-    long cutPause;
+    // What its group follows from
+    final Edges edges;
+    /** Completions in a row that were no good. */
+    long misses;
+    /** Windows since something was late, or its group's limit bound. */
+    long calm;
 
-    PathClass(int index, String name, boolean unknown, long now) {
-        this.index = index;
-        this.name = name;
+    boolean suspect;
+    /** The classes that it is late together with, or null. */
+    Group group;
+
+    PathClass(String name, boolean unknown, Set<String> edges, long now) {
+        super(name, now);
         this.unknown = unknown;
+        this.edges = new Edges(edges);
         seen = unknown ? NEVER : now;
         lastTurn = now;
-        window = new Window(now);
     }
 
     /** What it could use at once. */
@@ -88,29 +72,31 @@ final class PathClass {
         return Math.min(limit, Math.max(reserve, usual.value()));
     }
 
-    /** The limit in force. */
-    long cap() {
-        return dip ? Math.max(1, (limit * 7 + 9) / 10) : limit;
+    /** Whether it has, or its group, all that it may have. */
+    boolean full() {
+        return inFlight >= cap() || group != null && group.full();
     }
 
-    /** Brings the window's sums up to now; call it before anything changes that they depend on. */
+    /** Brings its group's sums up to now, too. */
+    @Override
     void touch(long now) {
-        long d = now - window.touched;
-        window.touched = now;
-        window.area += inFlight * d;
-        if (queue.isEmpty()) return;
-        window.queued += d;
-        if (inFlight >= cap()) window.limited += d;
+        if (group != null) group.touch(now);
+        touch(now, !queue.isEmpty());
     }
 
-    void learnHold(long nanos) {
-        hold = holds.add(nanos);
+    @Override
+    void finished(long now, Request r) {
+        if (r.outcome == Outcome.FAIL) failed++;
+        else if (now > r.deadline) missed++;
+        super.finished(now, r);
+        if (group != null) group.finished(now, r);
     }
 
     ClassState state() {
+        boolean together = group != null && group.limit < limit;
         return new ClassState(
                 name,
-                limit,
+                together ? group.limit : limit,
                 reserve,
                 inFlight,
                 queue.size(),
@@ -121,6 +107,6 @@ final class PathClass {
                 failed,
                 knee,
                 hold,
-                reason);
+                together ? "together" : reason);
     }
 }

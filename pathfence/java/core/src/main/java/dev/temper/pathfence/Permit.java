@@ -17,13 +17,13 @@ package dev.temper.pathfence;
 public final class Permit implements AutoCloseable {
     private final Fence fence;
     private final long id;
-    private final String className;
+    private final PathClass of;
     private boolean released; // the fence's lock guards it
 
-    Permit(Fence fence, long id, String className) {
+    Permit(Fence fence, long id, PathClass of) {
         this.fence = fence;
         this.id = id;
-        this.className = className;
+        this.of = of;
     }
 
     /**
@@ -46,12 +46,15 @@ public final class Permit implements AutoCloseable {
     }
 
     /**
-     * The request uses a downstream edge: how classes are learned. After the end of the request it does nothing.
+     * The request uses a downstream edge: how classes are learned, and which of them are late together. After the end of the
+     * request it does nothing. An edge that its class is known to use costs a look, and no lock.
      *
      * @param name the edge; one that is not a valid name is ignored
      */
     public void edge(String name) {
-        fence.with((core, now) -> core.edge(now, id, name));
+        // What a bucket's requests use is of no class yet. Any other class has its edges for good, and a learned key has all
+        // of its class's: nothing would follow. A reload that changes the key's class counts from the next request on.
+        if (of.unknown || !of.edges.settled(name)) fence.with((core, now) -> core.edge(now, id, name));
     }
 
     /**
@@ -63,6 +66,10 @@ public final class Permit implements AutoCloseable {
      */
     public Permit share() {
         return fence.share(this);
+    }
+
+    PathClass of() {
+        return of;
     }
 
     boolean released() {
@@ -79,11 +86,11 @@ public final class Permit implements AutoCloseable {
      * @return its name
      */
     public String className() {
-        return className;
+        return of.name;
     }
 
     @Override
     public String toString() {
-        return "permit " + id + " of class " + className;
+        return "permit " + id + " of class " + of.name;
     }
 }

@@ -59,8 +59,13 @@ final class Pump {
         else r.of.queue.remove(r);
     }
 
+    /**
+     * The time that a request should have left when it gets a worker. A class of low rate hears of a change late, its group
+     * sooner.
+     */
     private long margin(PathClass c) {
-        return c.hold * ledger.config.gammaPermille() / 1000;
+        long hold = c.group == null ? c.hold : Math.max(c.hold, c.group.hold);
+        return hold * ledger.config.gammaPermille() / 1000;
     }
 
     /** Why a waiting request should not be served, or null. */
@@ -120,7 +125,7 @@ final class Pump {
         PathClass best = null;
         boolean bestLent = false;
         for (PathClass c : ledger.classes) {
-            if (c.queue.isEmpty() || lending.halted(c) || c.inFlight >= c.cap()) continue;
+            if (c.queue.isEmpty() || lending.halted(c) || c.full()) continue;
             boolean lent = !lending.withinReserve(c);
             if (lent && !lending.mayBorrow(c, free)) continue;
             boolean ahead = best == null
@@ -150,8 +155,7 @@ final class Pump {
             c.turnHeard = ledger.heard;
         }
         c.lastPush = ledger.now;
-        c.inFlight++;
-        ledger.inFlight++;
+        ledger.hold(c, 1);
         c.granted++;
         r.granted = ledger.now;
         ledger.waiting.remove(r.id);

@@ -4,7 +4,7 @@ package dev.temper.pathfence;
 /** Windows added up, until there is enough to conclude from. */
 final class Sample {
     long area;
-    long limited;
+    long bound;
     long done;
     long good;
     long length;
@@ -12,7 +12,7 @@ final class Sample {
 
     void add(Window w, long time) {
         area += w.area;
-        limited += w.limited;
+        bound += w.bound;
         done += w.done;
         good += w.good;
         length += time;
@@ -24,6 +24,6 @@ final class Sample {
                 area * 1000 / length,
                 good * 1000 * window / length,
                 done * 1000 * window / length,
-                limited * 10 > length * 3);
+                bound * 10 > length * 3);
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package dev.temper.pathfence;
 
-/** What one class did since the window began. */
+/** What a class, or a group, did since the window began. */
 final class Window {
     long touched;
     /** In flight times time. */
@@ -9,7 +9,7 @@ final class Window {
     /** The time with a queue that is not empty. */
     long queued;
     /** The part of it with the limit in force met. */
-    long limited;
+    long bound;
 
     long arrivals;
     long done;

@@ -296,4 +296,118 @@ class FenceTest {
         CompletableFuture.runAsync(serving.wrap(() -> elsewhere.set(Serving.here().orElseThrow()))).join();
         assertEquals(serving, elsewhere.get());
     }
+
+    /** Whatever takes the lock reads the clock under it: here the clock tells how often that was. */
+    @Test
+    void anEdgeThatTheClassIsKnownToUseTakesNoLock() throws Exception {
+        AtomicInteger locked = new AtomicInteger();
+        Config c = Config.builder(16).add(ClassConfig.of("a", "a", "same")).build();
+        Fence counting = Fence.builder(c)
+                .clock(() -> locked.getAndIncrement())
+                .withoutTicker()
+                .build();
+        Permit a = counting.acquire(Call.of("a"));
+        Permit same = counting.acquire(Call.of("same"));
+        Permit part = a.share();
+        Permit bucket = counting.acquire(Call.of("nobody knows it"));
+        locked.set(0);
+        a.edge("store");
+        assertEquals(1, locked.get(), "nobody knew it");
+        for (Permit p : List.of(a, same, part)) p.edge("store");
+        assertEquals(1, locked.get(), "known");
+        a.edge(null);
+        a.edge("not valid");
+        assertEquals(3, locked.get(), "not valid, so never known");
+        for (int i = 2; i <= 8; i++) same.edge("edge" + i);
+        assertEquals(10, locked.get());
+        for (String edge : List.of("edge8", "edge9", "store")) a.edge(edge);
+        a.edge(null);
+        assertEquals(10, locked.get(), "a class has at most 8");
+        for (int i = 0; i < 3; i++) bucket.edge("store");
+        assertEquals(13, locked.get(), "a bucket's requests have edges of their own");
+    }
+
+    /** A key gets a class while a request of it is in flight; then another key, in the same bucket, is learned. */
+    @Test
+    void edgesOfABucketsRequestsAreAlwaysTold() throws Exception {
+        Config.Builder c = Config.builder(16).unknownBuckets(1);
+        Fence wide = Fence.builder(c.build()).clock(now::get).withoutTicker().errors(errors::add).build();
+        Permit before = wide.acquire(Call.of("a"));
+        wide.reload(c.add(ClassConfig.of("a", "a")).build());
+        before.edge("store");
+        for (int i = 0; i < 8; i++) {
+            Permit p = wide.acquire(Call.of("home"));
+            p.edge("store");
+            p.release(Outcome.OK);
+        }
+        Permit home = wide.acquire(Call.of("home"));
+        home.edge("cache");
+        assertEquals("~2", wide.acquire(Call.of("home")).className(), "its class has store, so that cache makes another");
+        home.edge("store");
+        assertEquals("~2", wide.acquire(Call.of("home")).className());
+    }
+
+    @Test
+    void aLearnedClassKnowsItsEdges() throws Exception {
+        AtomicInteger locked = new AtomicInteger();
+        Fence counting = Fence.builder(Config.builder(16).build())
+                .clock(() -> locked.getAndIncrement())
+                .withoutTicker()
+                .build();
+        for (int i = 0; i < 8; i++) {
+            Permit p = counting.acquire(Call.of("home"));
+            p.edge("store");
+            p.release(Outcome.OK);
+        }
+        Permit home = counting.acquire(Call.of("home"));
+        assertEquals("~0", home.className());
+        locked.set(0);
+        home.edge("store");
+        assertEquals(0, locked.get());
+        home.edge("cache");
+        home.edge("cache");
+        assertEquals(2, locked.get(), "it is of the key, and the class of this request has it not");
+        assertEquals("~1", counting.acquire(Call.of("home")).className());
+    }
+
+    /** Four requests of each class at a time, which take longer than their target. */
+    @Test
+    void classesThatAreLateAndUseTheSameEdgeHaveALimitTogether() {
+        Config.Builder c = Config.builder(12);
+        for (String name : List.of("a", "b", "c")) c.add(ClassConfig.of(name, name));
+        Fence shared = Fence.builder(c.build()).clock(now::get).withoutTicker().errors(errors::add).build();
+        for (int round = 0; round < 3; round++) {
+            List<Permit> late = new ArrayList<>();
+            for (int i = 0; i < 12; i++) {
+                String name = List.of("a", "b", "c").get(i % 3);
+                shared.submit(
+                        Call.of(name),
+                        p -> {
+                            p.edge(name.equals("c") ? "elsewhere" : "store");
+                            late.add(p);
+                        },
+                        NEVER_REFUSED);
+            }
+            assertEquals(12, late.size());
+            tickFor(shared, 300);
+            for (Permit p : late) p.release(Outcome.OK);
+        }
+        tickFor(shared, 100);
+        ClassState a = shared.state("a").orElseThrow();
+        assertEquals("together", a.reason());
+        assertTrue(a.limit() < 8, a + "");
+        assertEquals(a.limit(), shared.state("b").orElseThrow().limit());
+        assertEquals(12, shared.state("c").orElseThrow().limit());
+        AtomicInteger granted = new AtomicInteger();
+        for (int i = 0; i < 12; i++)
+            shared.submit(Call.of(i % 2 == 0 ? "a" : "b"), p -> granted.incrementAndGet(), reason -> {});
+        assertEquals(a.limit(), granted.get(), "of both together");
+    }
+
+    private void tickFor(Fence fence, long millis) {
+        for (long t = 0; t < millis; t += 25) {
+            now.addAndGet(25 * MS);
+            fence.tick();
+        }
+    }
 }

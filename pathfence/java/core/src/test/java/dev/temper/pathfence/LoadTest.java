@@ -62,6 +62,7 @@ class LoadTest {
             last = whole.share();
             whole.release(Outcome.OK);
         }
+        last.edge(i % 2 == 0 ? "store" : "edge" + i % 11); // while others look at the class's
         for (int n = i % 5; n > 0; n--) Thread.yield();
         held.decrementAndGet();
         last.release(Outcome.OK);
