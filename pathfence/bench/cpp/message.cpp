@@ -12,6 +12,7 @@ namespace bench {
 namespace {
 
 namespace at = apache::thrift;
+namespace pf = temper::pathfence;
 using at::protocol::TProtocol;
 
 thread_local bool refusing = false;
@@ -86,9 +87,11 @@ bool Processor::process(std::shared_ptr<TProtocol> in, std::shared_ptr<TProtocol
 }
 
 Connection::Connection(int port, bool onward)
-    : protocol_(onward ? std::make_shared<temper::pathfence::thrift::FencedProtocol>(connected(port), "service") : connected(port)) {}
+    : edge_("port-" + std::to_string(port)), protocol_(onward ? std::make_shared<pf::thrift::FencedProtocol>(connected(port), edge_) : connected(port)), onward_(onward) {}
 
 void Connection::call(const std::string& path, std::int64_t work_us) {
+    const pf::Permit* permit = pf::Serving::here();
+    if (permit && !onward_) permit->edge(edge_);
     TProtocol& p = *protocol_;
     p.writeMessageBegin(path, at::protocol::T_CALL, 0);
     p.writeStructBegin("args");

@@ -34,16 +34,19 @@ private:
     const Handle handle_;
 };
 
-// A connection to a server on this machine; one call at a time.
+// A connection to a server on this machine; one call at a time. The fence of a request that calls is told so: its port is
+// the edge.
 class Connection {
 public:
-    // Told keys and deadlines, the server must be one that reads them.
+    // Told what travels with a request, the server must be one that reads it.
     explicit Connection(int port, bool onward = false);
     // Throws what the server answered with, or what the transport said.
     void call(const std::string& path, std::int64_t work_us);
 
 private:
-    const std::shared_ptr<apache::thrift::protocol::TProtocol> protocol_;
+    const std::string edge_;
+    const std::shared_ptr<apache::thrift::protocol::TProtocol> protocol_;  // onward, it tells the edge itself
+    const bool onward_;
 };
 
 }  // namespace bench

@@ -17,24 +17,15 @@ namespace pf = temper::pathfence;
 using at::concurrency::ThreadManager;
 using at::server::TNonblockingServer;
 
-// One that is called, and what the fence knows it by.
-struct Downstream {
-    Downstream(int port, bool onward) : connection(port, onward), edge("port-" + std::to_string(port)) {}
-    Connection connection;
-    const std::string edge;
-};
-
-// Each worker has its own connection to each downstream, as Thrift's clients are for one thread. A fence is told which are
-// used: where no classes are configured, it learns them by that.
+// Each worker has its own connection to each downstream, as Thrift's clients are for one thread.
 void pass_on(const ServiceOptions& options, const std::string& path, std::int64_t work_us) {
-    thread_local std::map<int, Downstream> downstreams;
+    thread_local std::map<int, Connection> connections;
     for (const int port : options.downstreams.at(path)) {
-        const auto at = downstreams.try_emplace(port, port, options.onward).first;
-        if (const pf::Permit* permit = pf::Serving::here()) permit->edge(at->second.edge);
+        const auto at = connections.try_emplace(port, port, options.onward).first;
         try {
-            at->second.connection.call(path, work_us);
+            at->second.call(path, work_us);
         } catch (...) {
-            downstreams.erase(at);
+            connections.erase(at);
             throw;
         }
     }

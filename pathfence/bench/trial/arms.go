@@ -28,7 +28,7 @@ type Server struct {
 var (
 	sharedPool    = Arm{record.Shared, func(Server) []string { return nil }}
 	wholeFence    = Arm{record.Fence, fence(model.Parts{})}
-	learnedFence  = Arm{"fence with learned classes", func(s Server) []string { return fenced(model.Config{}, s) }}
+	learnedFence  = Arm{"fence with learned classes", func(s Server) []string { return flags(plain(s)) }}
 	fenceVariants = []Arm{
 		{"fence without lending", fence(model.Parts{NoLend: true})},
 		{"fence without protection", fence(model.Parts{NoProtect: true})},
@@ -118,18 +118,28 @@ func (s Server) usual() int { return int((s.Innocent.Rate + s.Slowed.Rate) * s.T
 // fence has a class for each path.
 func fence(without model.Parts) func(Server) []string {
 	return func(s Server) []string {
-		config := model.Config{Without: without}
-		for _, path := range s.Paths {
-			config.Classes = append(config.Classes, model.ClassConfig{Name: path, Keys: []string{path}})
-		}
-		return fenced(config, s)
+		config := classed(s)
+		config.Without = without
+		return flags(config)
 	}
 }
 
-// fenced has a fence of the service's size.
-func fenced(config model.Config, s Server) []string {
-	config.Workers, config.Target = int64(s.Workers), s.Target.Nanoseconds()
-	text, err := json.Marshal(config)
+// plain is a fence of the service's size.
+func plain(s Server) model.Config {
+	return model.Config{Workers: int64(s.Workers), Target: s.Target.Nanoseconds()}
+}
+
+// classed is that with a class for each path.
+func classed(s Server) model.Config {
+	config := plain(s)
+	for _, path := range s.Paths {
+		config.Classes = append(config.Classes, model.ClassConfig{Name: path, Keys: []string{path}})
+	}
+	return config
+}
+
+func flags(fence model.Config) []string {
+	text, err := json.Marshal(fence)
 	if err != nil {
 		panic(err) // a configuration holds nothing that JSON cannot
 	}
@@ -160,7 +170,10 @@ func (a Arm) onward() []string {
 // named gives a fenced service a name in what travels.
 func (a Arm) named(service string) []string {
 	if a.fenced() {
-		return []string{"--name", strings.ReplaceAll(service, " ", "-")}
+		return []string{"--name", inTravel(service)}
 	}
 	return nil
 }
+
+// inTravel is a member's name as a key may be written.
+func inTravel(name string) string { return strings.ReplaceAll(name, " ", "-") }

@@ -10,7 +10,6 @@ var media = Topology{
 	Share:      0.5,
 	Disturbed:  "review store",
 	BesideJava: []string{"movie page", "compose review", "users", "ratings", "cast", "plot"},
-	Travels:    true,
 	Workers:    map[string]int{"gateway": 32},
 	Quick:      []string{"review cache", "user cache", "movie cache"},
 	Routes: []Route{

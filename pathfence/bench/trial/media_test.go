@@ -148,7 +148,7 @@ func TestStatedTarget(t *testing.T) {
 	}{
 		{wholeFence, undisturbedMedia, stating}, {learnedFence, undisturbedMedia, stating},
 		{sharedPool, undisturbedMedia, plain}, {alone, undisturbedMedia, plain}, {capacity, undisturbedMedia, plain},
-		{wholeFence, undisturbedSocial, plain},
+		{wholeFence, undisturbedSocial, stating}, {wholeFence, undisturbedNetwork, stating}, {wholeFence, undisturbed, plain},
 	} {
 		r := Run{Scale: Standard, Arm: c.arm, Disturbance: c.disturbance}
 		if !reflect.DeepEqual(r.thrift(ports), c.want) {

@@ -91,7 +91,7 @@ func (r Run) startThrift(s *set) error {
 
 // thrift is the client of services that speak Thrift. Only fenced ones can read a deadline.
 func (r Run) thrift(ports map[string]int) *load.Thrift {
-	if r.Disturbance.topology.Travels && r.Arm.fenced() {
+	if r.Disturbance.topology.travels() && r.Arm.fenced() {
 		return load.NewThriftStating(ports, r.Scale.Target)
 	}
 	return load.NewThrift(ports)
@@ -139,7 +139,7 @@ func (r Run) memberLine(m member, up map[string]running) ([]string, error) {
 	if services {
 		line = append(line, r.Arm.onward()...)
 	}
-	if t.Travels {
+	if t.travels() {
 		line = append(line, r.Arm.named(m.name)...)
 	}
 	return line, nil
@@ -154,11 +154,7 @@ func (p Programs) program(s Server) []string {
 }
 
 func (t Topology) storeFlags(name string, s Scale) []string {
-	percent := 100
-	if slices.Contains(t.Quick, name) {
-		percent = 5
-	}
-	return []string{"downstream", "--threads", fmt.Sprint(t.threads(name, s)), "--percent", fmt.Sprint(percent)}
+	return []string{"downstream", "--threads", fmt.Sprint(t.threads(name, s)), "--percent", fmt.Sprint(t.percent(name))}
 }
 
 // running is a store or a service that is up.

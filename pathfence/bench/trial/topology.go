@@ -19,9 +19,6 @@ type Topology struct {
 	Share     float64        // of the scale's rates, and of its stores' threads
 	Without   []string       // arms that make no sense in it
 	Settling  time.Duration  // how much longer its services are warmed up than others
-	// Where services are fenced, they have names, and clients state the target as a deadline: what travels with a request is
-	// complete.
-	Travels bool
 	// Services that are in C++ where the others are in Java.
 	BesideJava []string
 }
@@ -84,6 +81,14 @@ func (t Topology) threads(name string, s Scale) int {
 	return s.Innocent.Threads
 }
 
+// percent is how much of a request's work a store does.
+func (t Topology) percent(name string) int64 {
+	if slices.Contains(t.Quick, name) {
+		return 5
+	}
+	return 100
+}
+
 // capacity is what is needed to measure how much the disturbed store can serve: it is asked without a service before it.
 func (t Topology) capacity() Topology {
 	for _, r := range t.Routes {
@@ -135,6 +140,14 @@ func (m member) called() []string {
 	all := slices.Concat(slices.Collect(maps.Values(m.calls))...)
 	slices.Sort(all)
 	return slices.Compact(all)
+}
+
+// travels says whether services call services. What travels with a request is complete then, where they are fenced: they
+// have names, and clients state the target as a deadline.
+func (t Topology) travels() bool {
+	return slices.ContainsFunc(t.Routes, func(r Route) bool {
+		return slices.ContainsFunc(r.First.Calls, func(h Hop) bool { return len(h.Calls) > 0 })
+	})
 }
 
 func (m member) store() bool { return len(m.called()) == 0 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package dev.temper.pathfence.bench;
 
+import dev.temper.pathfence.Serving;
 import dev.temper.pathfence.thrift.FencedProtocol;
 import org.apache.thrift.TApplicationException;
 import org.apache.thrift.TException;
@@ -80,20 +81,28 @@ final class Message {
         return work;
     }
 
-    /** A connection to a server on this machine; one call at a time. */
+    /**
+     * A connection to a server on this machine; one call at a time. The fence of a request that calls is told so: its port
+     * is the edge.
+     */
     static final class Connection implements AutoCloseable {
-        private final TProtocol protocol;
+        private final String edge;
+        private final TProtocol protocol; // onward, it tells the edge itself
+        private final boolean onward;
 
-        /** Told keys and deadlines, the server must be one that reads them. */
+        /** Told what travels with a request, the server must be one that reads it. */
         Connection(int port, boolean onward) throws TException {
             TSocket socket = new TSocket("127.0.0.1", port);
             socket.open();
             TProtocol plain = new TBinaryProtocol(new TFramedTransport(socket));
-            protocol = onward ? new FencedProtocol(plain, "service") : plain;
+            edge = "port-" + port;
+            protocol = onward ? new FencedProtocol(plain, edge) : plain;
+            this.onward = onward;
         }
 
         /** Throws what the server answered with, or what the transport said. */
         void call(String path, long workMicros) throws TException {
+            if (!onward) Serving.here().ifPresent(s -> s.permit().edge(edge));
             protocol.writeMessageBegin(new TMessage(path, TMessageType.CALL, 0));
             protocol.writeStructBegin(new TStruct("args"));
             protocol.writeFieldBegin(new TField("work_us", TType.I64, (short) 1));

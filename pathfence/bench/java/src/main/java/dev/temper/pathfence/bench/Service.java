@@ -3,7 +3,6 @@ package dev.temper.pathfence.bench;
 
 import dev.temper.pathfence.Config;
 import dev.temper.pathfence.Fence;
-import dev.temper.pathfence.Serving;
 import dev.temper.pathfence.thrift.FencedExecutor;
 import dev.temper.pathfence.thrift.FencedProcessor;
 import dev.temper.pathfence.thrift.FencedServerTransport;
@@ -125,35 +124,22 @@ public final class Service {
         new Thread(server::serve).start();
     }
 
-    /** One that is called, and what the fence knows it by. */
-    private record Downstream(Message.Connection connection, String edge) {}
-
     /** Each worker has its own connection to each downstream, as Thrift's clients are for one thread. */
     private TProcessor processor() {
-        ThreadLocal<Map<Integer, Downstream>> connected = ThreadLocal.withInitial(HashMap::new);
+        ThreadLocal<Map<Integer, Message.Connection>> connected = ThreadLocal.withInitial(HashMap::new);
         return Message.processor((path, work) -> passOn(connected.get(), path, work));
     }
 
-    /** A fence is told which downstreams are used: where no classes are configured, it learns them by that. */
-    private void passOn(Map<Integer, Downstream> connected, String path, long work) throws TException {
+    private void passOn(Map<Integer, Message.Connection> connected, String path, long work) throws TException {
         for (int port : downstreams.get(path)) {
-            Downstream d = connected.get(port);
-            if (d == null) connected.put(port, d = connect(port));
-            tell(d.edge);
+            Message.Connection c = connected.get(port);
+            if (c == null) connected.put(port, c = new Message.Connection(port, onward));
             try {
-                d.connection.call(path, work);
+                c.call(path, work);
             } catch (TException e) {
-                connected.remove(port).connection.close();
+                connected.remove(port).close();
                 throw e;
             }
         }
-    }
-
-    private Downstream connect(int port) throws TException {
-        return new Downstream(new Message.Connection(port, onward), "port-" + port);
-    }
-
-    private static void tell(String edge) {
-        Serving.here().ifPresent(s -> s.permit().edge(edge));
     }
 }
