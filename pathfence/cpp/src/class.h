@@ -178,8 +178,9 @@ struct Core::Limited {
     std::int64_t cut_from = 0, cut_good = 0;
     Time no_cut = 0, cut_pause = 0;
 
-    // The limit in force.
+    // The limit in force, and whether it is met.
     std::int64_t cap() const { return dip ? std::max<std::int64_t>(1, (limit * 7 + 9) / 10) : limit; }
+    bool met() const { return in_flight >= cap(); }
     // Brings the window's sums up to now; something has waited since they were, or nothing has.
     void touch(Time now, bool waited);
     // Counts a completion that was not cancelled.
@@ -216,6 +217,13 @@ struct Core::Class : Limited {
 
     std::int64_t demand() const { return in_flight + queue.size(); }
     std::int64_t entitled() const { return std::min(limit, std::max(reserve, usual.value)); }
+    // Whether it has all that it may have, or its group does.
+    bool full() const;
+    // Whether it comes before another where both are within their reserve, or both are not.
+    bool before(const Class& other) const {
+        const std::int64_t mine = in_flight * other.weight, others = other.in_flight * weight;
+        return mine < others || (mine == others && last_push < other.last_push);
+    }
     void add_edge(const std::string& edge) {
         edges.push_back(edge);
         own_label.edges.add(edge);
@@ -231,8 +239,6 @@ struct Core::Group : Limited {
 
     void add(Class& c);
     void touch(Time now);
-    // Whether the members have all that they may have.
-    bool full() const { return in_flight >= cap(); }
 };
 
 }  // namespace temper::pathfence

@@ -19,7 +19,7 @@ void Core::Limited::touch(Time now, bool waited) {
     window.area += in_flight * d;
     if (!waited) return;
     window.queued += d;
-    if (in_flight >= cap()) window.bound += d;
+    if (met()) window.bound += d;
 }
 
 void Core::Limited::finished(Time now, const Request& r) {

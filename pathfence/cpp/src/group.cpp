@@ -29,6 +29,8 @@ std::string commonest(const Classes& classes) {
 
 }  // namespace
 
+bool Core::Class::full() const { return met() || (group && group->met()); }
+
 void Core::Group::touch(Time now) {
     Limited::touch(now, std::any_of(members.begin(), members.end(), [](const Class* c) { return !c->queue.empty(); }));
 }

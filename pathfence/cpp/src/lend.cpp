@@ -122,7 +122,7 @@ void Core::turned(Class& c) {
 // Whether a class has waited for what is its own. Where its requests in flight are not answered either, it is not
 // workers that it waits for.
 bool Core::unmet(const Class& c) const {
-    if (c.queue.empty() || c.in_flight >= c.cap() || !within_reserve(c)) return false;
+    if (c.queue.empty() || c.full() || !within_reserve(c)) return false;
     const Time since = c.queue.front()->arrived;
     return now_ - since >= config_.panic && (c.in_flight == 0 || c.last_turn > since);
 }

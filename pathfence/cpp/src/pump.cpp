@@ -97,17 +97,17 @@ void Core::pump() {
 }
 
 // The class that gets the next worker: those within their reserve come first, then those that may borrow; among equals
-// the one with the least in flight for its weight.
+// the one with the least in flight for its weight, then the one whose last grant is longest ago.
 Core::Class* Core::next(bool& best_lent) {
     const std::int64_t free = config_.workers - in_flight_ - deepest();
     if (free <= 0) return nullptr;
     Class* best = nullptr;
     for (auto& owned : classes_) {
         Class& c = *owned;
-        if (c.queue.empty() || halted(c) || c.in_flight >= c.cap() || (c.group && c.group->full())) continue;
+        if (c.queue.empty() || halted(c) || c.full()) continue;
         const bool lent = !within_reserve(c);
         if (lent && !may_borrow(c, free)) continue;
-        if (!best || (best_lent && !lent) || (best_lent == lent && c.in_flight * best->weight < best->in_flight * c.weight)) {
+        if (!best || (best_lent && !lent) || (best_lent == lent && c.before(*best))) {
             best = &c;
             best_lent = lent;
         }

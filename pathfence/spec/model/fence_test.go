@@ -186,6 +186,42 @@ func TestNeverMoreThanTheWorkers(t *testing.T) {
 	}
 }
 
+// With more classes than workers each gets its turn, however many wait for the others.
+func TestNobodyIsPassedOver(t *testing.T) {
+	var cfg = Config{Workers: 2, Without: Parts{NoShed: true}}
+	for i := range 6 {
+		cfg.Classes = append(cfg.Classes, ClassConfig{Name: fmt.Sprint("c", i), Keys: []string{fmt.Sprint("k", i)}})
+	}
+	f, err := New(cfg, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var granted []Event
+	take := func(events []Event) {
+		for _, e := range events {
+			if e.Do == "grant" {
+				granted = append(granted, e)
+			}
+		}
+	}
+	for i := range int64(120) {
+		take(f.Arrive(i, Request{ID: i + 1, Key: fmt.Sprint("k", i%6), Deadline: 1000 * ms}))
+	}
+	turns := map[string]int{}
+	for i := range 60 {
+		turns[granted[i].Class]++
+		take(f.Done(Time(i+1)*ms, granted[i].ID, OK))
+	}
+	for class, n := range turns {
+		if n < 9 || n > 11 {
+			t.Errorf("class %s had %d of 60 turns", class, n)
+		}
+	}
+	if len(turns) != 6 {
+		t.Errorf("of six classes %d had a turn: %v", len(turns), turns)
+	}
+}
+
 func TestMillionForgedKeys(t *testing.T) {
 	f, err := New(Config{Workers: 16, Classes: []ClassConfig{{Name: "a", Keys: []string{"a"}}}}, 0)
 	if err != nil {

@@ -28,8 +28,10 @@ func (g *group) touch(now Time) {
 	g.limited.touch(now, slices.ContainsFunc(g.members, func(c *class) bool { return len(c.queue) > 0 }))
 }
 
-// full says whether the members have all that they may have.
-func (g *group) full() bool { return g != nil && g.inFlight >= g.cap() }
+// full says whether a class has all that it may have, or its group does.
+func (c *class) full() bool {
+	return c.inFlight >= c.cap() || c.group != nil && c.group.inFlight >= c.group.cap()
+}
 
 // uses notes that requests of a configured class use an edge.
 func (f *Fence) uses(c *class, edge string) {

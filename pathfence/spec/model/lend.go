@@ -219,7 +219,7 @@ func (f *Fence) turned(c *class) {
 // unmet: a class has waited for what is its own. Where its requests in flight are not answered either, it is not workers
 // that it waits for.
 func (f *Fence) unmet(c *class) bool {
-	if len(c.queue) == 0 || c.inFlight >= c.cap() || !f.withinReserve(c) {
+	if len(c.queue) == 0 || c.full() || !f.withinReserve(c) {
 		return false
 	}
 	since := c.queue[0].arrived

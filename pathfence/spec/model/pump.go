@@ -118,7 +118,8 @@ func (f *Fence) trim(c *class) {
 }
 
 // next finds the class that gets the next worker: those below their reserve come first, then those that may borrow;
-// among equals the one with the least in flight for its weight, then the one that is older.
+// among equals the one with the least in flight for its weight, then the one whose last grant is longest ago: where there
+// are more classes than they may have in flight, none of them is passed over for ever.
 func (f *Fence) next() (*class, bool) {
 	free := f.cfg.Workers - f.inFlight - f.deepest()
 	if free <= 0 {
@@ -127,18 +128,23 @@ func (f *Fence) next() (*class, bool) {
 	var best *class
 	bestLent := false
 	for _, c := range f.classes {
-		if len(c.queue) == 0 || f.halted(c) || c.inFlight >= c.cap() || c.group.full() {
+		if len(c.queue) == 0 || f.halted(c) || c.full() {
 			continue
 		}
 		lent := !f.withinReserve(c)
 		if lent && !f.mayBorrow(c, free) {
 			continue
 		}
-		if best == nil || bestLent && !lent || bestLent == lent && c.inFlight*best.weight < best.inFlight*c.weight {
+		if best == nil || bestLent && !lent || bestLent == lent && c.before(best) {
 			best, bestLent = c, lent
 		}
 	}
 	return best, bestLent
+}
+
+func (c *class) before(o *class) bool {
+	mine, others := c.inFlight*o.weight, o.inFlight*c.weight
+	return mine < others || mine == others && c.lastPush < o.lastPush
 }
 
 // pop takes from the end of a queue whose head has waited for long: under overload it is the newest that can still be

@@ -145,7 +145,7 @@ final class Lending {
      * workers that it waits for.
      */
     private boolean unmet(PathClass c) {
-        if (c.queue.isEmpty() || c.inFlight >= c.cap() || !withinReserve(c)) return false;
+        if (c.queue.isEmpty() || c.full() || !withinReserve(c)) return false;
         long since = c.queue.peekFirst().arrived;
         return ledger.now - since >= ledger.config.panic() && (c.inFlight == 0 || c.lastTurn > since);
     }

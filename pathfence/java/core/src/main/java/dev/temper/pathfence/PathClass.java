@@ -72,6 +72,13 @@ final class PathClass extends Limited {
         return Math.min(limit, Math.max(reserve, usual.value()));
     }
 
+    /** Whether it comes before another where both are within their reserve, or both are not. */
+    boolean before(PathClass other) {
+        long mine = inFlight * other.weight;
+        long others = other.inFlight * weight;
+        return mine < others || mine == others && lastPush < other.lastPush;
+    }
+
     /** Whether it has, or its group, all that it may have. */
     boolean full() {
         return inFlight >= cap() || group != null && group.full();

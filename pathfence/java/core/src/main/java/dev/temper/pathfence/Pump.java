@@ -119,7 +119,7 @@ final class Pump {
 
     /**
      * The class that gets the next worker: those within their reserve come first, then those that may borrow; among
-     * equals the one with the least in flight for its weight.
+     * equals the one with the least in flight for its weight, then the one whose last grant is longest ago.
      */
     private PathClass next(long free) {
         PathClass best = null;
@@ -130,7 +130,7 @@ final class Pump {
             if (lent && !lending.mayBorrow(c, free)) continue;
             boolean ahead = best == null
                     || bestLent && !lent
-                    || bestLent == lent && c.inFlight * best.weight < best.inFlight * c.weight;
+                    || bestLent == lent && c.before(best);
             if (!ahead) continue;
             best = c;
             bestLent = lent;
