@@ -106,8 +106,9 @@ final class Pump {
             pumpPlain();
             return;
         }
+        if (ledger.waiting.isEmpty()) return;
         pumpNested();
-        for (; ; ) {
+        while (!ledger.waiting.isEmpty()) {
             for (PathClass c : ledger.classes) trim(c);
             long free = ledger.config.workers() - ledger.inFlight - deepest();
             PathClass c = free > 0 ? next(free) : null;
