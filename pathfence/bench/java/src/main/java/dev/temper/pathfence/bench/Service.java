@@ -33,8 +33,8 @@ import org.apache.thrift.transport.TTransportException;
  *
  * <pre>--workers N  --downstream PATH=PORT ...  [--fence JSON [--onward] [--name N] | --admission vegas|gradient2|bulkhead]</pre>
  *
- * <p>Without a fence each path has a server of its own, since an admission has to know the path before a worker is taken;
- * all servers share the workers.
+ * <p>With an admission each path has a server of its own, since it has to know the path before a worker is taken; all servers
+ * share the workers. With none, and with the fence, there is one server, as a service has it.
  */
 public final class Service {
     private int workers = 16;
@@ -81,12 +81,23 @@ public final class Service {
      */
     public static void main(String[] arguments) throws Exception {
         Service service = new Service(arguments);
-        Map<String, Integer> ports = service.fence.isEmpty() ? service.admitted() : service.fenced();
+        Map<String, Integer> ports = service.start();
         StringBuilder line = new StringBuilder("listening");
         ports.forEach((name, port) -> line.append(' ').append(name).append('=').append(port));
         System.out.println(line);
         System.in.transferTo(OutputStream.nullOutputStream());
         Runtime.getRuntime().halt(0); // its threads serve to the end
+    }
+
+    private Map<String, Integer> start() throws TTransportException {
+        if (!fence.isEmpty()) return fenced();
+        return admission.isEmpty() ? shared() : admitted();
+    }
+
+    private Map<String, Integer> shared() throws TTransportException {
+        TNonblockingServerSocket socket = socket();
+        serve(socket, Executors.newFixedThreadPool(workers), processor());
+        return Map.of("service", socket.getPort());
     }
 
     private Map<String, Integer> fenced() throws TTransportException {
