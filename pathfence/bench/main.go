@@ -72,7 +72,7 @@ func (f *flags) choice(cmd *cobra.Command) {
 }
 
 func (f *flags) counting(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.instructions, "instructions", false, "count what a request costs the service, too; needs valgrind, and takes half a minute")
+	cmd.Flags().BoolVar(&f.instructions, "instructions", false, "count what a request costs the service, too; needs valgrind, and takes a minute")
 }
 
 func (f *flags) run(cmd *cobra.Command) error {
@@ -112,9 +112,12 @@ func (f *flags) run(cmd *cobra.Command) error {
 }
 
 // java keeps the compiler's work short: what it takes later is no longer the service's.
-var java = []string{"java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"}
+var java = append(slices.Clip(compiledJava), "-XX:TieredStopAtLevel=1")
 
-func javaService(jar string) []string {
+// compiledJava is what a service runs as that is up for long: its code is compiled by both compilers.
+var compiledJava = []string{"java", "-XX:+UseSerialGC"}
+
+func service(java []string, jar string) []string {
 	return append(slices.Clip(java), "-Xms256m", "-Xmx256m", "-jar", jar)
 }
 
@@ -124,7 +127,7 @@ func (f *flags) study() (s trial.Study, err error) {
 		Scale: trial.Standard, Timeline: trial.Full, Repetitions: f.repetitions, Retries: f.retries, Seed: f.seed,
 	}
 	if f.jar != "" {
-		s.Language, s.Service = "java", javaService(f.jar)
+		s.Language, s.Service, s.Full = "java", service(java, f.jar), service(compiledJava, f.jar)
 		s.Shop = append(slices.Clip(java), "-Xms64m", "-Xmx256m", "-XX:+ExitOnOutOfMemoryError", "-cp", f.jar, "dev.temper.pathfence.bench.Shop")
 	}
 	language := trial.Languages[s.Language]

@@ -40,7 +40,7 @@ func startService(t *testing.T, arguments ...string) (port func(path string) int
 // testedService is the command line of the service of the language that is tested, before its flags.
 func testedService() []string {
 	if *jar != "" {
-		return javaService(*jar)
+		return service(java, *jar)
 	}
 	return []string{*node, "service"}
 }

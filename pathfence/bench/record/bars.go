@@ -68,9 +68,12 @@ func (r Record) Bars() (bars []Bar) {
 			return over(total(l, Fence, Saturation), total(l, Shared, Saturation))
 		}), 0.98, false})
 	}
-	if fence, ok := r.Instructions[Fence]; ok {
-		added := fence - r.Instructions[Shared]
-		bars = append(bars, Bar{"instructions that it adds to a request", None, "", Spread{added, added, added, 1}, 5000, true})
+	for _, arm := range []string{Fence, Learned} {
+		if counted, ok := r.Instructions[arm]; ok {
+			added := counted - r.Instructions[Shared]
+			what := "instructions that it adds to a request" + strings.TrimPrefix(arm, Fence)
+			bars = append(bars, Bar{what, None, "", Spread{added, added, added, 1}, 5000, true})
+		}
 	}
 	return bars
 }

@@ -147,9 +147,14 @@ func TestOver(t *testing.T) {
 }
 
 func TestTooManyInstructions(t *testing.T) {
-	r := Record{Instructions: map[string]float64{Shared: 20_000, Fence: 25_001}}
-	if bars := r.Bars(); len(bars) != 1 || bars[0].Holds() {
-		t.Errorf("%+v", bars)
+	const most = 25_000
+	for _, arm := range []string{Fence, Learned} {
+		for _, counted := range []float64{most, most + 1} {
+			r := Record{Instructions: map[string]float64{Shared: 20_000, arm: counted}}
+			if bars := r.Bars(); len(bars) != 1 || bars[0].Holds() != (counted == most) {
+				t.Errorf("%+v", bars)
+			}
+		}
 	}
 }
 

@@ -18,8 +18,9 @@ const (
 
 // Arms that bars name.
 const (
-	Fence  = "fence"
-	Shared = "shared pool"
+	Fence   = "fence"
+	Learned = "fence with learned classes"
+	Shared  = "shared pool"
 )
 
 // Arms that are no service, but what figures are held against.

@@ -28,7 +28,7 @@ type Server struct {
 var (
 	sharedPool    = Arm{record.Shared, func(Server) []string { return nil }}
 	wholeFence    = Arm{record.Fence, fence(model.Parts{})}
-	learnedFence  = Arm{"fence with learned classes", func(s Server) []string { return flags(plain(s)) }}
+	learnedFence  = Arm{record.Learned, func(s Server) []string { return flags(plain(s)) }}
 	fenceVariants = []Arm{
 		{"fence without lending", fence(model.Parts{NoLend: true})},
 		{"fence without protection", fence(model.Parts{NoProtect: true})},

@@ -15,13 +15,13 @@ import (
 	"temper.dev/temper/pathfence/bench/stage"
 )
 
-// Instructions counts what the service executes for a request, with the shared pool and with the fence: callgrind runs
-// it once for few requests and once for many, one at a time, and the difference is theirs. What ticks meanwhile is in
-// it, for far longer than outside of callgrind.
+// Instructions counts what the service executes for a request, with the shared pool and with the fence, its classes
+// configured or learned: callgrind runs it once for few requests and once for many, one at a time, and the difference is
+// theirs. What ticks meanwhile is in it, for far longer than outside of callgrind.
 func (s Study) Instructions(ctx context.Context, log io.Writer) (map[string]float64, error) {
 	const few, many = 200, 2200
 	counts := map[string]float64{}
-	for _, arm := range []Arm{sharedPool, wholeFence} {
+	for _, arm := range []Arm{sharedPool, wholeFence, learnedFence} {
 		fmt.Fprintf(log, "instructions for a request · %s\n", arm.Name)
 		least, err := s.count(ctx, arm, few)
 		if err != nil {

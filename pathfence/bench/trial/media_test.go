@@ -117,7 +117,7 @@ func TestMediaLines(t *testing.T) {
 		"concurrency-limits, Gradient2": {" --admission gradient2", shedding},
 		"resilience4j bulkhead":         {" --admission bulkhead", shedding + " --bulkhead"},
 		record.Fence:                    {" --fence JSON", " --fence JSON"},
-		"fence with learned classes":    {" --fence JSON", " --fence JSON"},
+		record.Learned:                  {" --fence JSON", " --fence JSON"},
 		"fence without lending":         {" --fence JSON", " --fence JSON"},
 	} {
 		want := []string{info + flags.java, page + flags.cpp, plot + flags.cpp}

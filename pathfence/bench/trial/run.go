@@ -18,6 +18,7 @@ import (
 type Programs struct {
 	Node    string   // pathfence-bench-node: the downstreams, and the services in C++
 	Service []string // the command line of the service that paths share, before an arm's own flags
+	Full    []string // the same under saturation, warmed up until a virtual machine has compiled it; none: the same, and no longer
 	Shop    []string // the command line of the shop's services, before their names; none but in Java
 }
 

@@ -135,7 +135,7 @@ func (r Run) memberLine(m member, up map[string]running) ([]string, error) {
 		}
 	}
 	server := t.server(m, r.Scale)
-	line := slices.Concat(r.program(server), r.Arm.service(server, ports))
+	line := slices.Concat(r.program(server, r.Disturbance.full), r.Arm.service(server, ports))
 	if services {
 		line = append(line, r.Arm.onward()...)
 	}
@@ -146,9 +146,12 @@ func (r Run) memberLine(m member, up map[string]running) ([]string, error) {
 }
 
 // program is the command line of a service before its flags.
-func (p Programs) program(s Server) []string {
-	if s.BesideJava {
+func (p Programs) program(s Server, full bool) []string {
+	switch {
+	case s.BesideJava:
 		return []string{p.Node, "service"}
+	case full && p.Full != nil:
+		return p.Full
 	}
 	return p.Service
 }

@@ -85,10 +85,23 @@ func (s Study) left(runs int) time.Duration {
 	return (time.Duration(runs) * s.Takes()).Round(time.Second)
 }
 
+// compiling is how much longer what a virtual machine compiles is warmed up where nothing but its CPU time counts.
+const compiling = 15 * time.Second
+
+// timeline is how long a run under a disturbance takes.
+func (s Study) timeline(d Disturbance) Timeline {
+	t := s.Timeline
+	t.WarmUp += d.topology.Settling
+	if d.full && s.Full != nil {
+		t.WarmUp += compiling
+	}
+	return t
+}
+
 // repetition is the runs of one repetition, in the order in which they are done.
 func (s Study) repetition(n int) (runs []Run) {
 	add := func(arm Arm, d Disturbance) {
-		runs = append(runs, Run{s.Programs, d.topology.scaled(s.Scale), d.topology.settled(s.Timeline), arm, d, n + 1, s.Seed + uint64(n)})
+		runs = append(runs, Run{s.Programs, d.topology.scaled(s.Scale), s.timeline(d), arm, d, n + 1, s.Seed + uint64(n)})
 	}
 	for _, d := range s.Disturbances {
 		for _, arm := range s.Arms {
@@ -128,21 +141,22 @@ func (s Study) Plan() any {
 		scale := t.scaled(s.Scale)
 		return &scale
 	}
-	var ofShop *Timeline
-	if has(record.Shop) {
-		timeline := shop.settled(s.Timeline)
-		ofShop = &timeline
+	longer := map[string]Timeline{}
+	for _, d := range s.Disturbances {
+		if t := s.timeline(d); t != s.Timeline {
+			longer[d.Name] = t
+		}
 	}
 	return struct {
-		Language     string    `json:"language"`
-		Scale        Scale     `json:"scale"`
-		Social       *Scale    `json:"social_network_scale,omitempty"`
-		Media        *Scale    `json:"media_scale,omitempty"`
-		Timeline     Timeline  `json:"timeline"`
-		Shop         *Timeline `json:"shop_timeline,omitempty"`
-		Arms         []string  `json:"arms"`
-		Disturbances []string  `json:"disturbances"`
-		Repetitions  int       `json:"repetitions"`
-	}{s.Language, s.Scale, scaleOf(record.Social, social), scaleOf(record.Media, media), s.Timeline, ofShop, names(len(s.Arms), func(i int) string { return s.Arms[i].Name }),
+		Language     string              `json:"language"`
+		Scale        Scale               `json:"scale"`
+		Social       *Scale              `json:"social_network_scale,omitempty"`
+		Media        *Scale              `json:"media_scale,omitempty"`
+		Timeline     Timeline            `json:"timeline"`
+		Longer       map[string]Timeline `json:"longer_timelines,omitempty"` // by disturbance
+		Arms         []string            `json:"arms"`
+		Disturbances []string            `json:"disturbances"`
+		Repetitions  int                 `json:"repetitions"`
+	}{s.Language, s.Scale, scaleOf(record.Social, social), scaleOf(record.Media, media), s.Timeline, longer, names(len(s.Arms), func(i int) string { return s.Arms[i].Name }),
 		names(len(s.Disturbances), func(i int) string { return s.Disturbances[i].Name }), s.Repetitions}
 }

@@ -67,12 +67,6 @@ func (t Topology) scaled(s Scale) Scale {
 	return s
 }
 
-// settled is how long a run of this topology takes.
-func (t Topology) settled(timeline Timeline) Timeline {
-	timeline.WarmUp += t.Settling
-	return timeline
-}
-
 // threads are those that a store works with.
 func (t Topology) threads(name string, s Scale) int {
 	if name == t.Disturbed {

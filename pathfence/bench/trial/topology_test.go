@@ -236,22 +236,36 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A plan tells what the social network, the media service and the shop have of their own where they are measured, and is what
-// it was before where they are not.
+// A plan tells what the social network, the media service, the shop and saturation have of their own where they are measured,
+// and is what it was before where they are not.
 func TestPlanTellsTheScale(t *testing.T) {
-	for _, d := range []Disturbance{undisturbed, undisturbedSocial, undisturbedShop, undisturbedMedia} {
-		text, err := json.Marshal(Study{Scale: Standard, Timeline: Full, Disturbances: []Disturbance{d}}.Plan())
+	saturation := Disturbance{Name: record.Saturation, full: true, topology: twoPaths}
+	for _, d := range []Disturbance{undisturbed, undisturbedSocial, undisturbedShop, undisturbedMedia, saturation} {
+		text, err := json.Marshal(Study{Programs: Programs{Full: []string{"java"}}, Scale: Standard, Timeline: Full, Disturbances: []Disturbance{d}}.Plan())
 		if err != nil {
 			t.Fatal(err)
 		}
 		for own, services := range map[string]string{
-			`"social_network_scale":{"workers":16,`:      record.Social,
-			`"media_scale":{"workers":16,`:               record.Media,
-			`"shop_timeline":{"warm_up_ns":10000000000,`: record.Shop,
+			`"social_network_scale":{"workers":16,`:                       record.Social,
+			`"media_scale":{"workers":16,`:                                record.Media,
+			`"longer_timelines":{"shop":{"warm_up_ns":10000000000,`:       record.Shop,
+			`"longer_timelines":{"saturation":{"warm_up_ns":20000000000,`: record.Saturation,
 		} {
 			if strings.Contains(string(text), own) != (d.Name == services) {
 				t.Errorf("%s: %s", d.Name, text)
 			}
+		}
+	}
+}
+
+// Saturation is about CPU time: there a virtual machine runs as it does when it is up for long.
+func TestSaturationIsCompiled(t *testing.T) {
+	both := Programs{Service: []string{"brief"}, Full: []string{"long"}}
+	for want, got := range map[string][]string{
+		"brief": both.program(Server{}, false), "long": both.program(Server{}, true), "cpp": Programs{Service: []string{"cpp"}}.program(Server{}, true),
+	} {
+		if got[0] != want {
+			t.Errorf("%q, not %q", got, want)
 		}
 	}
 }
