@@ -25,12 +25,30 @@ import java.util.function.LongSupplier;
 public final class Fence implements AutoCloseable {
     private static final System.Logger LOG = System.getLogger(Fence.class.getName());
 
+    private static final int LOOKS = 50; // at a lock that is taken, before the thread sleeps: a microsecond or two
+
     /** Something to do with the core, at a time. */
     interface Action {
         List<Decision> on(Core core, long now);
     }
 
     private record Waiter(Consumer<Permit> granted, Consumer<String> refused) {}
+
+    /** A grant, to be delivered. */
+    private record Granted(Fence fence, Waiter waiter, Permit permit) implements Runnable {
+        @Override
+        public void run() {
+            boolean took = false;
+            try {
+                waiter.granted.accept(permit);
+                took = true;
+            } catch (RuntimeException | Error e) {
+                fence.errors.accept(e);
+            } finally {
+                if (!took) permit.close();
+            }
+        }
+    }
 
     private final ReentrantLock lock = new ReentrantLock();
     private final LongSupplier clock;
@@ -152,15 +170,33 @@ public final class Fence implements AutoCloseable {
 
     /** Does something with the core under the lock, and afterwards delivers what was decided. */
     void with(Action action) {
-        List<Runnable> calls = new ArrayList<>();
-        lock.lock();
+        List<Runnable> calls;
+        lock();
         try {
-            for (Decision d : action.on(core, clock.getAsLong())) sort(d, calls);
-            if (core.classCount() > classesTold) tellClasses(calls);
+            calls = calls(action.on(core, clock.getAsLong()));
         } finally {
             lock.unlock();
         }
         Delivery.deliver(calls);
+    }
+
+    /** Takes the lock, which others hold for a microsecond or two. To sleep and be woken takes ten times as long. */
+    private void lock() {
+        for (int i = 0; i < LOOKS; i++) {
+            if (lock.tryLock()) return;
+            Thread.onSpinWait();
+        }
+        lock.lock();
+    }
+
+    /** Whom to call, of what was decided. */
+    private List<Runnable> calls(List<Decision> decisions) {
+        boolean added = core.classCount() > classesTold;
+        if (decisions.isEmpty() && !added) return List.of();
+        List<Runnable> calls = new ArrayList<>();
+        for (Decision d : decisions) sort(d, calls);
+        if (added) tellClasses(calls);
+        return calls;
     }
 
     private void tellClasses(List<Runnable> calls) {
@@ -178,27 +214,15 @@ public final class Fence implements AutoCloseable {
             calls.add(() -> guarded(() -> w.refused.accept(d.reason())));
             return;
         }
-        Permit permit = new Permit(this, d.id(), core.classOf(d.id()));
-        calls.add(() -> grant(w, permit));
-    }
-
-    private void grant(Waiter w, Permit permit) {
-        boolean took = false;
-        try {
-            took = guarded(() -> w.granted.accept(permit));
-        } finally {
-            if (!took) permit.close();
-        }
+        calls.add(new Granted(this, w, new Permit(this, d.id(), core.classOf(d.id()))));
     }
 
     /** Whoever throws in a callback has no caller here. */
-    private boolean guarded(Runnable callback) {
+    private void guarded(Runnable callback) {
         try {
             callback.run();
-            return true;
         } catch (RuntimeException | Error e) {
             errors.accept(e);
-            return false;
         }
     }
 
@@ -212,17 +236,32 @@ public final class Fence implements AutoCloseable {
      * @return for {@link #cancel}
      */
     public long submit(Call call, Consumer<Permit> granted, Consumer<String> refused) {
-        long[] ticket = new long[1];
-        boolean[] late = new boolean[1];
-        with((c, now) -> {
-            ticket[0] = ++lastId;
-            late[0] = closed;
+        Submission s = new Submission(call, new Waiter(granted, refused));
+        with(s);
+        if (s.late) Delivery.deliver(List.of(() -> guarded(() -> refused.accept("closed"))));
+        return s.ticket;
+    }
+
+    /** What {@link #submit} does under the lock. */
+    private final class Submission implements Action {
+        private final Call call;
+        private final Waiter waiter;
+        private long ticket;
+        private boolean late; // the fence is closed
+
+        private Submission(Call call, Waiter waiter) {
+            this.call = call;
+            this.waiter = waiter;
+        }
+
+        @Override
+        public List<Decision> on(Core core, long now) {
+            ticket = ++lastId;
+            late = closed;
             if (closed) return List.of();
-            waiters.put(ticket[0], new Waiter(granted, refused));
-            return c.arrive(now, new Arrival(ticket[0], call.key(), deadline(c, now, call), call.depth(), 0));
-        });
-        if (late[0]) Delivery.deliver(List.of(() -> guarded(() -> refused.accept("closed"))));
-        return ticket[0];
+            waiters.put(ticket, waiter);
+            return core.arrive(now, new Arrival(ticket, call.key(), deadline(core, now, call), call.depth(), 0));
+        }
     }
 
     private static long deadline(Core c, long now, Call call) {

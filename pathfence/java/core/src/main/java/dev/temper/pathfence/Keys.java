@@ -36,11 +36,11 @@ final class Keys {
     }
 
     PathClass classOf(String key) {
-        if (!Names.valid(key)) return ledger.classes.get(0);
-        PathClass c = configured.get(key);
+        PathClass c = configured.get(key); // what is configured or learned is valid
         if (c != null) return c;
         Candidate k = learned.get(key);
         if (k != null) return k.of;
+        if (!Names.valid(key)) return ledger.classes.get(0);
         return ledger.classes.get((int) Long.remainderUnsigned(fnv1a(key), ledger.buckets));
     }
 
@@ -77,9 +77,10 @@ final class Keys {
 
     /** The entry in which the edges of a key are collected, or null where the key has none. */
     private Candidate candidateFor(String key) {
-        if (!Names.valid(key) || configured.containsKey(key)) return null;
+        if (configured.containsKey(key)) return null;
         Candidate k = learned.get(key);
         if (k != null) return k;
+        if (!Names.valid(key)) return null;
         int slot = slot(key);
         k = candidates[slot];
         if (k == null || (!k.key.equals(key) && ledger.now - k.touched >= CANDIDATE_LIFE))

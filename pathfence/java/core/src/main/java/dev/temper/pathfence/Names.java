@@ -4,7 +4,13 @@ package dev.temper.pathfence;
 /** Keys, classes, edges and services: what a name may be. */
 public final class Names {
     private static final int LONGEST = 64;
-    private static final String SIGNS = "._/:+-~";
+    private static final String ALLOWED =
+            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/:+-~";
+    private static final boolean[] IS_ALLOWED = new boolean[128];
+
+    static {
+        ALLOWED.chars().forEach(c -> IS_ALLOWED[c] = true);
+    }
 
     private Names() {}
 
@@ -18,9 +24,7 @@ public final class Names {
         if (name == null || name.isEmpty() || name.length() > LONGEST) return false;
         for (int i = 0; i < name.length(); i++) {
             char c = name.charAt(i);
-            boolean letter = c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z';
-            boolean digit = c >= '0' && c <= '9';
-            if (!letter && !digit && SIGNS.indexOf(c) < 0) return false;
+            if (c >= IS_ALLOWED.length || !IS_ALLOWED[c]) return false;
         }
         return true;
     }

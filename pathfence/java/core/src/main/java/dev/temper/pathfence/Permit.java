@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package dev.temper.pathfence;
 
+import java.util.List;
+
 /**
  * The right to hold a worker. It is given back once: by {@link #release}, or by {@link #close} as a failure, so that no
  * exception can lose it or count as a success:
@@ -32,11 +34,17 @@ public final class Permit implements AutoCloseable {
      * @param outcome how the request ended
      */
     public void release(Outcome outcome) {
-        fence.with((core, now) -> {
-            if (released) return java.util.List.of();
-            released = true;
-            return core.done(now, id, outcome);
-        });
+        fence.with(new Release(this, outcome));
+    }
+
+    /** What {@link #release} does under the lock. */
+    private record Release(Permit permit, Outcome outcome) implements Fence.Action {
+        @Override
+        public List<Decision> on(Core core, long now) {
+            if (permit.released) return List.of();
+            permit.released = true;
+            return core.done(now, permit.id, outcome);
+        }
     }
 
     /** Gives the worker back as a failure, if it is not given back yet. */

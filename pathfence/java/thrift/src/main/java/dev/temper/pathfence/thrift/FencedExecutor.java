@@ -45,12 +45,11 @@ public final class FencedExecutor extends AbstractExecutorService {
     @Override
     public void execute(Runnable task) {
         if (workers.isShutdown()) throw new RejectedExecutionException("the server is shutting down");
-        long since = System.nanoTime();
-        Incoming in = PeekingTransport.take();
+        Job job = new Job(PeekingTransport.take(), System.nanoTime(), task);
         fence.submit(
-                in.call(),
-                permit -> workers.execute(() -> new Job(in, since, null, permit).run(task)),
-                reason -> refusals.execute(() -> new Job(in, since, reason, null).run(task)));
+                job.incoming.call(),
+                permit -> workers.execute(job.with(permit)),
+                reason -> refusals.execute(job.refused(reason)));
     }
 
     @Override
