@@ -28,6 +28,7 @@ type Run struct {
 	Scale       Scale
 	Timeline    Timeline
 	Arm         Arm
+	Turns       []Arm // arms that take turns; none: it is Arm's run
 	Disturbance Disturbance
 	Repetition  int
 	Seed        uint64 // equal seeds give all arms the same requests
@@ -42,6 +43,9 @@ const clientsNice = -10
 
 // Do starts the processes, offers the load, disturbs, and tells what each path got.
 func (r Run) Do(ctx context.Context) (rows []record.Row, err error) {
+	if r.Turns != nil {
+		return r.takeTurns(ctx)
+	}
 	s, err := r.start()
 	defer func() { err = errors.Join(err, s.stop()) }()
 	if err != nil {
@@ -113,11 +117,8 @@ func play(ctx context.Context, start time.Time, script []action) error {
 // offer gives the load that the arm and the disturbance ask for.
 func (r Run) offer(ctx context.Context, start time.Time, client load.Target) ([]load.Result, error) {
 	flows := r.Disturbance.flows(r.Scale, r.Timeline, r.groups()...)
-	switch {
-	case r.Arm.Name == record.Capacity:
-		return r.saturate(ctx, start, client, r.Scale.Slowed.Threads, flows...)
-	case r.Disturbance.full:
-		return r.saturate(ctx, start, client, r.Scale.Workers/2, flows...)
+	if r.Arm.Name == record.Capacity {
+		return r.saturate(ctx, start, start.Add(r.Timeline.end()), client, r.Scale.Slowed.Threads, flows...)
 	}
 	return load.Open(ctx, start, load.Schedule(flows, r.Timeline.end(), r.Seed), client, r.Scale.Patience)
 }
@@ -133,8 +134,8 @@ func (r Run) groups() []string {
 	return []string{record.Innocent, record.Slowed}
 }
 
-// saturate keeps so many requests of each flow under way.
-func (r Run) saturate(ctx context.Context, start time.Time, client load.Target, concurrency int, flows ...load.Flow) ([]load.Result, error) {
+// saturate keeps so many requests of each flow under way until the end.
+func (r Run) saturate(ctx context.Context, start, end time.Time, client load.Target, concurrency int, flows ...load.Flow) ([]load.Result, error) {
 	var (
 		mutex sync.Mutex
 		all   []load.Result
@@ -143,7 +144,7 @@ func (r Run) saturate(ctx context.Context, start time.Time, client load.Target, 
 	)
 	for _, f := range flows {
 		under.Go(func() {
-			results, err := load.Closed(ctx, start, start.Add(r.Timeline.end()), concurrency, f, r.Seed, client, r.Scale.Patience)
+			results, err := load.Closed(ctx, start, end, concurrency, f, r.Seed, client, r.Scale.Patience)
 			mutex.Lock()
 			defer mutex.Unlock()
 			all, fault = append(all, results...), errors.Join(fault, err)

@@ -1,8 +1,8 @@
 // Package trial runs arms under disturbances: real processes on loopback, one run after the other.
 //
 // scale.go: how large the service is and how long a run takes. arms.go: who gets a worker. disturbances.go: what happens
-// meanwhile. topology.go, social.go, shop.go, media.go: who calls whom. start.go: starts them. run.go: one run. study.go: all of them,
-// interleaved.
+// meanwhile. topology.go, social.go, shop.go, media.go: who calls whom. start.go: starts them. run.go: one run. turns.go: one
+// in which arms take turns. study.go: all of them, interleaved.
 package trial
 
 import "time"

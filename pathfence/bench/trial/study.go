@@ -101,9 +101,15 @@ func (s Study) timeline(d Disturbance) Timeline {
 // repetition is the runs of one repetition, in the order in which they are done.
 func (s Study) repetition(n int) (runs []Run) {
 	add := func(arm Arm, d Disturbance) {
-		runs = append(runs, Run{s.Programs, d.topology.scaled(s.Scale), s.timeline(d), arm, d, n + 1, s.Seed + uint64(n)})
+		runs = append(runs, Run{s.Programs, d.topology.scaled(s.Scale), s.timeline(d), arm, nil, d, n + 1, s.Seed + uint64(n)})
 	}
 	for _, d := range s.Disturbances {
+		if d.full {
+			arms := slices.DeleteFunc(slices.Clone(s.Arms), func(a Arm) bool { return !d.measures(a) })
+			add(inTurns(arms), d)
+			runs[len(runs)-1].Turns = arms
+			continue
+		}
 		for _, arm := range s.Arms {
 			if d.measures(arm) {
 				add(arm, d)
