@@ -61,8 +61,8 @@ public final class Core {
      */
     public List<Decision> arrive(long now, Arrival in) {
         advance(now);
-        if (ledger.waiting.containsKey(in.id()) || ledger.running.containsKey(in.id())) return ledger.take();
-        Request parent = ledger.running.get(in.parent());
+        if (ledger.requests.containsKey(in.id())) return ledger.take();
+        Request parent = in.parent() == 0 ? null : ledger.running(in.parent());
         if (parent != null) inherit(in.id(), parent);
         else admit(in);
         return ledger.take();
@@ -75,7 +75,7 @@ public final class Core {
         r.arrived = ledger.now;
         r.deadline = in.deadline() != 0 ? in.deadline() : ledger.now + c.target;
         r.depth = Math.max(in.depth(), 0);
-        ledger.waiting.put(r.id, r);
+        ledger.waits(r);
         lending.arrived(c);
         if (r.depth > Pump.MAX_DEPTH) {
             ledger.shed(r, "depth");
@@ -93,7 +93,7 @@ public final class Core {
         root.sharers++;
         Request r = new Request(id, root.key, root.of);
         r.root = root;
-        ledger.running.put(id, r);
+        ledger.requests.put(id, r);
         ledger.granted(r, false, "inherited");
     }
 
@@ -107,24 +107,25 @@ public final class Core {
      */
     public List<Decision> done(long now, long id, Outcome outcome) {
         advance(now);
-        Request waited = ledger.waiting.remove(id);
-        if (waited != null) {
-            pump.unqueue(waited);
+        Request r = ledger.requests.get(id);
+        if (r == null || r.done) return ledger.take();
+        if (r.waits) {
+            ledger.waitsNoMore(r);
+            ledger.requests.remove(id);
+            pump.unqueue(r);
             pump.pump();
             return ledger.take();
         }
-        Request r = ledger.running.get(id);
-        if (r == null || r.done) return ledger.take();
         Request owner = r;
         if (r.root != null) {
             owner = r.root;
-            ledger.running.remove(id);
+            ledger.requests.remove(id);
         } else {
             r.done = true;
             r.outcome = outcome;
         }
         if (--owner.sharers == 0) {
-            ledger.running.remove(owner.id);
+            ledger.requests.remove(owner.id);
             release(owner);
             pump.pump();
         }
@@ -156,7 +157,7 @@ public final class Core {
      */
     public List<Decision> edge(long now, long id, String edge) {
         advance(now);
-        Request r = ledger.running.get(id);
+        Request r = ledger.running(id);
         if (r != null && Names.valid(edge)) keys.edge(r.root == null ? r : r.root, edge);
         return ledger.take();
     }
@@ -283,7 +284,7 @@ public final class Core {
 
     /** The class of a request in flight. */
     PathClass classOf(long id) {
-        return ledger.running.get(id).of;
+        return ledger.running(id).of;
     }
 
     /**
@@ -301,7 +302,7 @@ public final class Core {
      * @return those in all queues
      */
     public long waiting() {
-        return ledger.waiting.size();
+        return ledger.waiting;
     }
 
     /**

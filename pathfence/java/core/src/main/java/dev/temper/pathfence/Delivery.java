@@ -32,7 +32,7 @@ final class Delivery {
         try {
             for (Runnable next = mine.poll(); next != null; next = mine.poll()) next.run();
         } finally {
-            PENDING.remove();
+            PENDING.set(null);
         }
     }
 }

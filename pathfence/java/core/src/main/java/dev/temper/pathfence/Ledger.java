@@ -26,8 +26,12 @@ final class Ledger {
     /** Requests that have ended, those that were cancelled left out. */
     long turns;
 
-    final Map<Long, Request> waiting = new HashMap<>();
-    final Map<Long, Request> running = new HashMap<>();
+    /** Those that wait, and those in flight. */
+    final Map<Long, Request> requests = new HashMap<>();
+
+    /** How many of them wait. */
+    long waiting;
+
     private List<Decision> decisions = new ArrayList<>();
 
     Ledger(Config config, long now) {
@@ -82,6 +86,24 @@ final class Ledger {
         inFlight += permits;
     }
 
+    /** A request comes, and waits. */
+    void waits(Request r) {
+        requests.put(r.id, r);
+        r.waits = true;
+        waiting++;
+    }
+
+    void waitsNoMore(Request r) {
+        r.waits = false;
+        waiting--;
+    }
+
+    /** The request in flight of an id, or null. */
+    Request running(long id) {
+        Request r = requests.get(id);
+        return r == null || r.waits ? null : r;
+    }
+
     /** Moves a limit. Sums that depend on it have to be up to now. */
     void setLimit(Limited l, long wanted, String reason) {
         long limit = Math.max(Math.min(LEAST_LIMIT, config.workers()), Math.min(wanted, config.workers()));
@@ -99,7 +121,8 @@ final class Ledger {
     void shed(Request r, String reason) {
         r.of.shed++;
         decisions.add(new Decision(Decision.Kind.SHED, r.id, r.of.name, false, reason, 0));
-        waiting.remove(r.id);
+        waitsNoMore(r);
+        requests.remove(r.id);
     }
 
     void stopped(PathClass c, String reason) {

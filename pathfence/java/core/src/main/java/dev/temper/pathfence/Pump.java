@@ -106,9 +106,9 @@ final class Pump {
             pumpPlain();
             return;
         }
-        if (ledger.waiting.isEmpty()) return;
+        if (ledger.waiting == 0) return;
         pumpNested();
-        while (!ledger.waiting.isEmpty()) {
+        while (ledger.waiting > 0) {
             for (PathClass c : ledger.classes) trim(c);
             long free = ledger.config.workers() - ledger.inFlight - deepest();
             PathClass c = free > 0 ? next(free) : null;
@@ -159,8 +159,7 @@ final class Pump {
         ledger.hold(c, 1);
         c.granted++;
         r.granted = ledger.now;
-        ledger.waiting.remove(r.id);
-        ledger.running.put(r.id, r);
+        ledger.waitsNoMore(r);
         ledger.granted(r, lent, "");
     }
 

@@ -15,6 +15,8 @@ final class Request {
     long depth;
     /** Requests that run on this one's permit, itself included. */
     long sharers = 1;
+    /** It has no worker yet. */
+    boolean waits;
     /** Itself has ended, sharers have not. */
     boolean done;
     /** The request whose permit this one shares, or null. */

@@ -49,10 +49,7 @@ public final class Serving {
     public Scope enter() {
         Serving before = HERE.get();
         HERE.set(this);
-        return () -> {
-            if (before == null) HERE.remove();
-            else HERE.set(before);
-        };
+        return () -> HERE.set(before);
     }
 
     /**

@@ -29,8 +29,9 @@ public record ThriftName(String method, PathContext context) {
      */
     public static ThriftName split(String name) {
         int service = name.indexOf(":pf!");
-        int from = name.startsWith("pf!") ? 0 : service < 0 ? -1 : service + 1;
-        String[] parts = from < 0 ? new String[0] : name.substring(from).split("!", -1);
+        if (service < 0 && !name.startsWith("pf!")) return new ThriftName(name, PathContext.NONE);
+        int from = name.startsWith("pf!") ? 0 : service + 1;
+        String[] parts = name.substring(from).split("!", -1);
         if (parts.length != PARTS) return new ThriftName(name, PathContext.NONE);
         return new ThriftName(name.substring(0, from) + parts[4], PathContext.read(parts[1], parts[2], parts[3]));
     }

@@ -101,7 +101,7 @@ final class FencedCall implements Executor {
             if (serving == null) task.run();
             else serving.wrap(task).run();
         } finally {
-            HERE.remove();
+            HERE.set(null);
             // The first task starts the call: where another interceptor ended it, nobody else gives the permit back.
             if (!claimed) release(Outcome.CANCEL);
         }

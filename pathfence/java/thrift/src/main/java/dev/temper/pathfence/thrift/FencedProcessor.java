@@ -36,8 +36,7 @@ public final class FencedProcessor implements TProcessor {
 
     @Override
     public void process(TProtocol in, TProtocol out) throws TException {
-        TMessage message = in.readMessageBegin();
-        TMessage plain = new TMessage(ThriftName.split(message.name).method(), message.type, message.seqid);
+        TMessage plain = plain(in.readMessageBegin());
         Job job = Job.here();
         if (job == null)
             throw new TException("a FencedProcessor needs the server's executorService to be a FencedExecutor");
@@ -55,6 +54,12 @@ public final class FencedProcessor implements TProcessor {
             job.outcome = Outcome.CANCEL; // what a method throws becomes an answer; this is the client's connection
             throw e;
         }
+    }
+
+    /** A message without what was put in front of its method's name. */
+    private static TMessage plain(TMessage message) {
+        String method = ThriftName.split(message.name).method();
+        return method.equals(message.name) ? message : new TMessage(method, message.type, message.seqid);
     }
 
     private static void refuse(TProtocol in, TProtocol out, TMessage message, String reason) throws TException {

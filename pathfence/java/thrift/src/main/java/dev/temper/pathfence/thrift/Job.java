@@ -49,7 +49,7 @@ final class Job implements Runnable {
         try {
             task.run();
         } finally {
-            HERE.remove();
+            HERE.set(null);
             if (permit != null) permit.release(outcome);
         }
     }

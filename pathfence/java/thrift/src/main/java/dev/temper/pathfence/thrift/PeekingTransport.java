@@ -32,7 +32,7 @@ final class PeekingTransport extends TNonblockingTransport {
     /** What was read last; a task that comes without a frame has no key. */
     static Incoming take() {
         Incoming in = LAST.get();
-        LAST.remove();
+        LAST.set(null);
         return in == null ? Incoming.NOTHING : in;
     }
 
