@@ -10,29 +10,38 @@ import java.util.Queue;
  * decisions: the outermost call delivers those, so that a long queue makes no deep stack.
  */
 final class Delivery {
-    private static final ThreadLocal<Queue<Runnable>> PENDING = new ThreadLocal<>();
+    private static final ThreadLocal<Delivery> HERE = new ThreadLocal<>();
+
+    /** What callbacks of this delivery led to; null: nothing yet. */
+    private Queue<Runnable> further;
 
     private Delivery() {}
 
     /** Whether this thread is inside of a callback. */
     static boolean underWay() {
-        return PENDING.get() != null;
+        return HERE.get() != null;
     }
 
     /** Calls what never throws. */
     static void deliver(List<Runnable> calls) {
         if (calls.isEmpty()) return;
-        Queue<Runnable> outer = PENDING.get();
-        if (outer != null) {
-            outer.addAll(calls);
-            return;
-        }
-        Queue<Runnable> mine = new ArrayDeque<>(calls);
-        PENDING.set(mine);
+        Delivery outer = HERE.get();
+        if (outer == null) new Delivery().run(calls);
+        else outer.after(calls);
+    }
+
+    private void after(List<Runnable> calls) {
+        if (further == null) further = new ArrayDeque<>();
+        further.addAll(calls);
+    }
+
+    private void run(List<Runnable> calls) {
+        HERE.set(this);
         try {
-            for (Runnable next = mine.poll(); next != null; next = mine.poll()) next.run();
+            for (Runnable call : calls) call.run();
+            while (further != null && !further.isEmpty()) further.remove().run();
         } finally {
-            PENDING.set(null);
+            HERE.set(null);
         }
     }
 }

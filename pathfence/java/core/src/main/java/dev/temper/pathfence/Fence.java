@@ -193,7 +193,7 @@ public final class Fence implements AutoCloseable {
     private List<Runnable> calls(List<Decision> decisions) {
         boolean added = core.classCount() > classesTold;
         if (decisions.isEmpty() && !added) return List.of();
-        List<Runnable> calls = new ArrayList<>();
+        List<Runnable> calls = new ArrayList<>(decisions.size());
         for (Decision d : decisions) sort(d, calls);
         if (added) tellClasses(calls);
         return calls;

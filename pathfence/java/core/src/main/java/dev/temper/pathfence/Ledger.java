@@ -10,6 +10,7 @@ import java.util.Set;
 /** What the parts of the core share: the configuration in force, the clock, classes, requests, and what was decided. */
 final class Ledger {
     private static final long LEAST_LIMIT = 2;
+    private static final int USUALLY = 1; // decision follows from an event
 
     Config config;
     long now;
@@ -32,7 +33,7 @@ final class Ledger {
     /** How many of them wait. */
     long waiting;
 
-    private List<Decision> decisions = new ArrayList<>();
+    private List<Decision> decisions = new ArrayList<>(USUALLY);
 
     Ledger(Config config, long now) {
         this.config = config;
@@ -133,7 +134,7 @@ final class Ledger {
     List<Decision> take() {
         if (decisions.isEmpty()) return List.of();
         List<Decision> d = decisions;
-        decisions = new ArrayList<>();
+        decisions = new ArrayList<>(USUALLY);
         return d;
     }
 }

@@ -17,7 +17,7 @@ final class PeekingTransport extends TNonblockingTransport {
     private static final ThreadLocal<Incoming> LAST = new ThreadLocal<>();
 
     private final TNonblockingTransport inner;
-    private final Listener listener;
+    private final Peek peek;
     private final byte[] frame = new byte[MOST_BYTES];
     private int length;
     private int lengthBytes;
@@ -26,7 +26,7 @@ final class PeekingTransport extends TNonblockingTransport {
     PeekingTransport(TNonblockingTransport inner, Listener listener) throws TTransportException {
         super(inner.getConfiguration());
         this.inner = inner;
-        this.listener = listener;
+        peek = new Peek(listener);
     }
 
     /** What was read last; a task that comes without a frame has no key. */
@@ -73,7 +73,7 @@ final class PeekingTransport extends TNonblockingTransport {
     }
 
     private void finish() {
-        LAST.set(Incoming.peek(frame, Math.min(seen, MOST_BYTES), listener));
+        LAST.set(peek.at(frame, Math.min(seen, MOST_BYTES)));
         length = 0;
         lengthBytes = 0;
         seen = 0;
