@@ -1,5 +1,5 @@
 # The path plane: PathFence. Included from the top-level Makefile.
-.PHONY: pathfence-deps pathfence-build pathfence-test pathfence-java-build pathfence-java-test pathfence-sanitize pathfence-vectors pathfence-simulation pathfence-bench-build pathfence-bench-java-build pathfence-bench pathfence-bench-java pathfence-bench-lab
+.PHONY: pathfence-deps pathfence-build pathfence-test pathfence-java-build pathfence-java-test pathfence-sanitize pathfence-vectors pathfence-simulation pathfence-bench-build pathfence-bench-java-build pathfence-bench pathfence-bench-java pathfence-bench-lab pathfence-report
 
 PATHFENCE_CPP := cd pathfence/cpp && cmake
 # Maven runs for a minute at most: time that a better compiler takes does not come back.
@@ -58,6 +58,9 @@ pathfence-bench: pathfence-bench-build ## what the fence does to two paths that 
 
 pathfence-bench-java: pathfence-bench-build pathfence-bench-java-build ## the same in Java
 	$(BENCH_RUN) --java $(BENCH_JAR)
+
+pathfence-report: ## records/pathfence/report.html: all records of the path plane as one page
+	$(GO) run ./pathfence/bench report records/pathfence/*.json --html records/pathfence/report.html
 
 # One guest at a time: a repetition is one. What JSON=FILE has of the same plan and build is not done again.
 pathfence-bench-lab: temper sched guest pathfence-bench-build ## the deciding part of it in the deterministic lab, whatever else this machine does; 40 minutes

@@ -2,10 +2,6 @@
 package main
 
 import (
-	"encoding/json"
-	"fmt"
-	"io"
-	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -45,18 +41,7 @@ func newCommand() *cobra.Command {
 	f.counting(root)
 	root.PersistentFlags().BoolVar(&f.check, "check", false, "fail if a bar is missed or was not measured")
 	root.PersistentFlags().BoolVar(&f.regardless, "regardless", false, "let the table and the bars count what is not valid, too: a look on a busy machine, no result")
-	root.AddCommand(f.labCommand(), f.guestCommand(), &cobra.Command{
-		Use:   "report FILE",
-		Short: "Print the table and the bars of a record",
-		Args:  cli.UsageArgs(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			r, err := read(args[0])
-			if err != nil {
-				return exit.New(exit.Failed, "", "%s: %w", args[0], err)
-			}
-			return f.report(cmd.OutOrStdout(), r)
-		},
-	})
+	root.AddCommand(f.labCommand(), f.guestCommand(), f.reportCommand())
 	return root
 }
 
@@ -152,36 +137,4 @@ func (f *flags) choose(s *trial.Study, disturbances []string) (err error) {
 	}
 	s.Disturbances, err = s.Choose(disturbances)
 	return err
-}
-
-func read(file string) (r record.Record, err error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return r, err
-	}
-	if err := json.Unmarshal(text, &r); err != nil {
-		return r, err
-	}
-	if r.Schema != record.Schema {
-		return r, fmt.Errorf("its schema is %q, not %q", r.Schema, record.Schema)
-	}
-	return r, nil
-}
-
-// report writes the table and the bars; checked, a bar that does not hold is a failure.
-func (f *flags) report(w io.Writer, r record.Record) error {
-	if f.regardless {
-		fmt.Fprintln(w, "What is not valid is counted, too: these are no results.")
-		r = r.Regardless()
-	}
-	bars := r.Bars()
-	r.WriteTable(w)
-	fmt.Fprintln(w)
-	record.WriteBars(w, bars)
-	for _, b := range bars {
-		if f.check && !b.Holds() {
-			return exit.New(exit.Failed, "", "not all bars hold")
-		}
-	}
-	return nil
 }

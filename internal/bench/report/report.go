@@ -22,6 +22,11 @@ var style string
 
 var tmpl = template.Must(template.New("report").Parse(page))
 
+// Style is what a page of records looks like, its plots included, in either colour scheme.
+func Style() template.CSS {
+	return template.CSS(":root{" + plot.LightColours + "}\n@media (prefers-color-scheme:dark){:root{" + plot.DarkColours + "}}\n" + plot.CSS + style)
+}
+
 // WriteHTML writes the summary as one HTML page that loads nothing. curveStep is the number of spinners at which to
 // show the latency curves, or WorstStep.
 func WriteHTML(w io.Writer, s *bench.Summary, curveStep int) error {

@@ -56,7 +56,7 @@ type runView struct {
 func newView(s *bench.Summary, curveStep int) (view, error) {
 	v := view{
 		Title: "Temper: what the records show", Verdict: sentences(bench.VerdictParts(s.Pools, s.Bars)),
-		Style: template.CSS(":root{" + plot.LightColours + "}\n@media (prefers-color-scheme:dark){:root{" + plot.DarkColours + "}}\n" + plot.CSS + style),
+		Style: Style(),
 	}
 	for i, p := range s.Pools {
 		pv, err := newPlanView(p, fmt.Sprintf("plan%d", i+1), curveStep, s.Bars)

@@ -27,6 +27,33 @@ func (b Bar) Holds() bool {
 	return b.Got.Median >= b.Bound
 }
 
+// Name says what it is about, and whom it compares with.
+func (b Bar) Name() string {
+	if b.Against == "" {
+		return b.What
+	}
+	return b.What + " (" + b.Against + ")"
+}
+
+// Limit is what has to be reached, in words.
+func (b Bar) Limit() string {
+	if b.AtMost {
+		return fmt.Sprintf("≤ %g", b.Bound)
+	}
+	return fmt.Sprintf("≥ %g", b.Bound)
+}
+
+// Verdict is holds, missed or not measured.
+func (b Bar) Verdict() string {
+	switch {
+	case b.Holds():
+		return "holds"
+	case b.Got.N == 0:
+		return "not measured"
+	}
+	return "missed"
+}
+
 // Isolation are the disturbances of one downstream that bars speak of.
 var Isolation = []string{Slow, Freeze, NetworkSlow, NetworkFreeze, SocialSlow, SocialFreeze, ShopSlow, ShopFreeze, MediaSlow, MediaFreeze}
 
@@ -195,20 +222,6 @@ func WriteBars(w io.Writer, bars []Bar) {
 	defer table.Flush()
 	fmt.Fprintln(table, "BAR\tDISTURBANCE\tBOUND\tMEDIAN [RANGE]\tN\t")
 	for _, b := range bars {
-		sign, verdict := "≥", "missed"
-		if b.AtMost {
-			sign = "≤"
-		}
-		switch {
-		case b.Holds():
-			verdict = "holds"
-		case b.Got.N == 0:
-			verdict = "not measured"
-		}
-		what := b.What
-		if b.Against != "" {
-			what += " (" + b.Against + ")"
-		}
-		fmt.Fprintf(table, "%s\t%s\t%s %g\t%v\t%d\t%s\n", what, b.Disturbance, sign, b.Bound, b.Got, b.Got.N, verdict)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%v\t%d\t%s\n", b.Name(), b.Disturbance, b.Limit(), b.Got, b.Got.N, b.Verdict())
 	}
 }

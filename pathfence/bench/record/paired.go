@@ -33,6 +33,12 @@ func (s Spread) String() string {
 	return fmt.Sprintf("%s [%s, %s]", digits(s.Median), digits(s.Low), digits(s.High))
 }
 
+// Middle is the median alone.
+func (s Spread) Middle() string {
+	s.Low, s.High = s.Median, s.Median
+	return s.String()
+}
+
 // digits writes three significant digits, and more only where a whole number has them.
 func digits(v float64) string {
 	if math.Abs(v) >= 100 {
