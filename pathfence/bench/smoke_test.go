@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"flag"
+	"io"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -147,5 +148,39 @@ func checkPaths(t *testing.T, r record.Record) {
 		if len(row.Paths) != several || several > 0 && (offered != row.Offered || fates != row.Offered) { // of one second
 			t.Errorf("%s, %s, %s: %d paths, %v requests and %v fates of %v", row.Arm, row.Disturbance, row.Path, len(row.Paths), offered, fates, row.Offered)
 		}
+	}
+}
+
+// At saturation arms take turns, each with a time of its own: both are asked from the onset to the end.
+func TestTurns(t *testing.T) {
+	restore := trial.Quick
+	trial.Quick = trial.Timeline{WarmUp: 300 * time.Millisecond, Disturbed: 1700 * time.Millisecond, After: 200 * time.Millisecond, Late: 5 * time.Millisecond}
+	defer func() { trial.Quick = restore }()
+	file := filepath.Join(t.TempDir(), "record.json")
+	cmd := newCommand()
+	cmd.SetArgs([]string{"--node", *node, "--quick", "--regardless", "--json", file, "--arm", record.Shared, "--arm", record.Fence, "--disturbance", record.Saturation})
+	cmd.SetOut(io.Discard)
+	if err := cmd.ExecuteContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r, err := read(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := map[string]int{}
+	for _, row := range r.Rows {
+		if row.Disturbance != record.Saturation {
+			continue
+		}
+		asked[row.Arm]++
+		const turns, bins = 3, 10 // half a second each
+		for turn := range turns {
+			if took := row.Onset[turn*bins : (turn+1)*bins]; slices.Max(took) == 0 {
+				t.Errorf("%s, %s path: nothing was asked in turn %d", row.Arm, row.Path, turn)
+			}
+		}
+	}
+	if asked[record.Shared] != 2 || asked[record.Fence] != 2 {
+		t.Errorf("rows of saturation: %v", asked)
 	}
 }
