@@ -31,7 +31,7 @@ func (f *flags) reportCommand() *cobra.Command {
 				return err
 			}
 			if html != "" {
-				return writePage(html, records)
+				return f.reportPage(html, records)
 			}
 			var missed error
 			for i, r := range records {
@@ -74,6 +74,21 @@ func read(file string) (r record.Record, err error) {
 	return r, nil
 }
 
+func (f *flags) reportPage(file string, records []page.Named) error {
+	if f.regardless {
+		return exit.New(exit.Usage, "leave out one of the two", "--html shows results, --regardless what is none")
+	}
+	if err := writePage(file, records); err != nil {
+		return err
+	}
+	for _, r := range records {
+		if err := f.held(r.Bars()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func writePage(file string, records []page.Named) (err error) {
 	out, err := os.Create(file)
 	if err != nil {
@@ -93,6 +108,11 @@ func (f *flags) report(w io.Writer, r record.Record) error {
 	r.WriteTable(w)
 	fmt.Fprintln(w)
 	record.WriteBars(w, bars)
+	return f.held(bars)
+}
+
+// held is a failure where bars are checked and one does not hold.
+func (f *flags) held(bars []record.Bar) error {
 	for _, b := range bars {
 		if f.check && !b.Holds() {
 			return exit.New(exit.Failed, "", "not all bars hold")

@@ -31,3 +31,17 @@ func TestPageIsUpToDate(t *testing.T) {
 		t.Error("records/pathfence/report.html is not what its records show: 'make pathfence-report'")
 	}
 }
+
+// With a page as without one, --check fails where a bar is missed, and not where all hold; and what is none is no result.
+func TestPageChecks(t *testing.T) {
+	for _, c := range []struct {
+		record, flag string
+		fails        bool
+	}{{"network", "--check", false}, {"media", "--check", true}, {"network", "--regardless", true}} {
+		cmd := newCommand()
+		cmd.SetArgs([]string{"report", "../../records/pathfence/" + c.record + ".json", "--html", filepath.Join(t.TempDir(), "page.html"), c.flag})
+		if err := cmd.ExecuteContext(t.Context()); (err != nil) != c.fails {
+			t.Errorf("%s with %s: %v", c.record, c.flag, err)
+		}
+	}
+}

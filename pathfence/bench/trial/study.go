@@ -106,8 +106,10 @@ func (s Study) repetition(n int) (runs []Run) {
 	for _, d := range s.Disturbances {
 		if d.full {
 			arms := slices.DeleteFunc(slices.Clone(s.Arms), func(a Arm) bool { return !d.measures(a) })
-			add(inTurns(arms), d)
-			runs[len(runs)-1].Turns = arms
+			if len(arms) > 0 {
+				add(inTurns(arms), d)
+				runs[len(runs)-1].Turns = arms
+			}
 			continue
 		}
 		for _, arm := range s.Arms {

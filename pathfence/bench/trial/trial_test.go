@@ -194,3 +194,19 @@ func TestChoice(t *testing.T) {
 		}
 	}
 }
+
+// Arms that nobody measures at saturation have no run there.
+func TestNoTurns(t *testing.T) {
+	s := study(t)
+	arms, err := Languages["java"].Named([]string{"concurrency-limits, Vegas"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Language, s.Arms = "java", arms
+	if s.Disturbances, err = s.Choose([]string{record.Saturation}); err != nil {
+		t.Fatal(err)
+	}
+	if got := names(s.repetition(0)); !slices.Equal(got, []string{"none / alone"}) {
+		t.Errorf("a repetition has %q", got)
+	}
+}

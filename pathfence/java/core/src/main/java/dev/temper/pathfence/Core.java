@@ -110,8 +110,7 @@ public final class Core {
         Request r = ledger.requests.get(id);
         if (r == null || r.done) return ledger.take();
         if (r.waits) {
-            ledger.waitsNoMore(r);
-            ledger.requests.remove(id);
+            ledger.withdraw(r);
             pump.unqueue(r);
             pump.pump();
             return ledger.take();

@@ -99,6 +99,12 @@ final class Ledger {
         waiting--;
     }
 
+    /** A request that waits is gone. */
+    void withdraw(Request r) {
+        waitsNoMore(r);
+        requests.remove(r.id);
+    }
+
     /** The request in flight of an id, or null. */
     Request running(long id) {
         Request r = requests.get(id);
@@ -122,8 +128,7 @@ final class Ledger {
     void shed(Request r, String reason) {
         r.of.shed++;
         decisions.add(new Decision(Decision.Kind.SHED, r.id, r.of.name, false, reason, 0));
-        waitsNoMore(r);
-        requests.remove(r.id);
+        withdraw(r);
     }
 
     void stopped(PathClass c, String reason) {
