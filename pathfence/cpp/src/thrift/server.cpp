@@ -10,6 +10,8 @@
 #include <optional>
 #include <utility>
 
+#include "workers.h"
+
 namespace temper::pathfence::thrift {
 
 // What the request that a thread serves came with; what it sends on is made of that when it calls somebody.
@@ -70,7 +72,7 @@ public:
     Call& call() { return job_.call; }
 
     // Before it waits.
-    void attach(std::shared_ptr<Runnable> task, std::shared_ptr<at::concurrency::ThreadManager> workers, std::shared_ptr<at::concurrency::ThreadManager> refusals) {
+    void attach(std::shared_ptr<Runnable> task, std::shared_ptr<Workers> workers, std::shared_ptr<Workers> refusals) {
         task_ = std::move(task);
         workers_ = std::move(workers);
         refusals_ = std::move(refusals);
@@ -94,15 +96,10 @@ public:
     }
 
 private:
-    // A pool that was stopped keeps what it was given: it must not be kept by that.
-    void hand_over(std::shared_ptr<at::concurrency::ThreadManager> pool) {
-        workers_.reset();
-        refusals_.reset();
-        pool->add(shared_from_this());
-    }
+    void hand_over(const std::shared_ptr<Workers>& to) { to->add(shared_from_this()); }
 
     std::shared_ptr<Runnable> task_;
-    std::shared_ptr<at::concurrency::ThreadManager> workers_, refusals_;
+    std::shared_ptr<Workers> workers_, refusals_;
     Job job_;
     Permit permit_;
 };
@@ -155,7 +152,6 @@ private:
     std::size_t sized_ = 0;
 };
 
-
 // Notes when the answer is that the method failed.
 class Answer : public at::protocol::TProtocolDecorator {
 public:
@@ -188,9 +184,9 @@ void refuse(at::protocol::TProtocol& in, at::protocol::TProtocol& out, const std
 std::shared_ptr<at::transport::TSocket> FencedServerSocket::createSocket(THRIFT_SOCKET socket) { return std::make_shared<PeekingSocket>(socket, listener_); }
 
 FencedThreadManager::FencedThreadManager(std::shared_ptr<Fence> fence, std::size_t workers)
-    : fence_(std::move(fence)), workers_(newSimpleThreadManager(workers)), refusals_(newSimpleThreadManager(1)) {}
+    : fence_(std::move(fence)), workers_(std::make_shared<Workers>(workers)), refusals_(std::make_shared<Workers>(1)) {}
 
-FencedThreadManager::~FencedThreadManager() = default;
+FencedThreadManager::~FencedThreadManager() { stop(); }
 
 void FencedThreadManager::add(std::shared_ptr<Runnable> task, std::int64_t, std::int64_t expiration) {
     // Taken, not looked at: a task that comes without a frame has no key.
@@ -207,29 +203,34 @@ void FencedThreadManager::add(std::shared_ptr<Runnable> task, std::int64_t, std:
 }
 
 void FencedThreadManager::start() {
-    for (const auto& pool : {workers_, refusals_}) {
-        if (!pool->threadFactory()) pool->threadFactory(std::make_shared<ThreadFactory>());
-        pool->start();
-    }
+    for (const auto& w : {workers_, refusals_}) w->start();
 }
 
 void FencedThreadManager::stop() {
-    workers_->stop();
-    refusals_->stop();
+    for (const auto& w : {workers_, refusals_}) w->stop();
 }
 
-at::concurrency::ThreadManager::STATE FencedThreadManager::state() const { return workers_->state(); }
-std::shared_ptr<at::concurrency::ThreadFactory> FencedThreadManager::threadFactory() const { return workers_->threadFactory(); }
-void FencedThreadManager::threadFactory(std::shared_ptr<ThreadFactory> value) {
-    workers_->threadFactory(value);
-    refusals_->threadFactory(value);
+at::concurrency::ThreadManager::STATE FencedThreadManager::state() const {
+    switch (workers_->phase()) {
+        case Workers::Phase::fresh: return UNINITIALIZED;
+        case Workers::Phase::started: return STARTED;
+        default: return STOPPED;
+    }
 }
-void FencedThreadManager::addWorker(std::size_t value) { workers_->addWorker(value); }
-void FencedThreadManager::removeWorker(std::size_t value) { workers_->removeWorker(value); }
-std::size_t FencedThreadManager::idleWorkerCount() const { return workers_->idleWorkerCount(); }
-std::size_t FencedThreadManager::workerCount() const { return workers_->workerCount(); }
-std::size_t FencedThreadManager::pendingTaskCount() const { return workers_->pendingTaskCount() + static_cast<std::size_t>(fence_->waiting()); }
-std::size_t FencedThreadManager::totalTaskCount() const { return workers_->totalTaskCount() + static_cast<std::size_t>(fence_->waiting()); }
+
+std::shared_ptr<at::concurrency::ThreadFactory> FencedThreadManager::threadFactory() const { return workers_->factory(); }
+void FencedThreadManager::threadFactory(std::shared_ptr<ThreadFactory> value) {
+    for (const auto& w : {workers_, refusals_}) w->factory(value);
+}
+void FencedThreadManager::addWorker(std::size_t value) { workers_->resize(static_cast<std::ptrdiff_t>(value)); }
+void FencedThreadManager::removeWorker(std::size_t value) { workers_->resize(-static_cast<std::ptrdiff_t>(value)); }
+std::size_t FencedThreadManager::idleWorkerCount() const { return workers_->counts().idle; }
+std::size_t FencedThreadManager::workerCount() const { return workers_->counts().threads; }
+std::size_t FencedThreadManager::pendingTaskCount() const { return workers_->counts().pending + static_cast<std::size_t>(fence_->waiting()); }
+std::size_t FencedThreadManager::totalTaskCount() const {
+    const auto counts = workers_->counts();
+    return counts.threads - counts.idle + pendingTaskCount();
+}
 
 bool FencedProcessor::process(std::shared_ptr<at::protocol::TProtocol> in, std::shared_ptr<at::protocol::TProtocol> out, void* connection) {
     // What the frame says has been read already, and the message is what the inner processor expects.

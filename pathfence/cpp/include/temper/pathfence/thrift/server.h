@@ -24,6 +24,8 @@
 
 namespace temper::pathfence::thrift {
 
+class Workers;  // threads that run what the fence has let in
+
 // How a server reads what its peers send.
 struct Listener {
     std::string service;    // this service's name in pf.visits; empty: re-entry is not seen
@@ -87,7 +89,7 @@ public:
 private:
     const std::shared_ptr<Fence> fence_;
     // Shared with tasks that the fence still holds when this is gone.
-    const std::shared_ptr<apache::thrift::concurrency::ThreadManager> workers_, refusals_;
+    const std::shared_ptr<Workers> workers_, refusals_;
 };
 
 class FencedProcessor : public apache::thrift::TProcessor {

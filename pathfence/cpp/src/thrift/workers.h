@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads that run what the fence has let in.
+//
+// Problem: Thrift's own thread manager wakes a thread while it holds the lock which that thread needs first, so that it
+// sleeps a second time; and it wakes the one that has slept longest, whose caches are the coldest.
+// Method: who became idle last is next; it is given its task under the lock, and woken after that.
+// Limits: a task may not wait for its own thread's end, in stop() or resize().
+#pragma once
+
+#include <thrift/concurrency/ThreadFactory.h>
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace temper::pathfence::thrift {
+
+class Workers {
+public:
+    using Task = std::shared_ptr<apache::thrift::concurrency::Runnable>;
+    using ThreadFactory = apache::thrift::concurrency::ThreadFactory;
+    enum class Phase { fresh, started, stopped };
+    struct Counts {
+        std::size_t threads, idle, pending;
+    };
+
+    explicit Workers(std::size_t threads) : wanted_(threads) {}
+    ~Workers() { stop(); }
+    Workers(const Workers&) = delete;
+    Workers& operator=(const Workers&) = delete;
+
+    void start();
+    // Has what was added run first, and waits for the threads' end.
+    void stop();
+    // To so many threads more, or fewer, for whose end it waits. Throws InvalidArgumentException where there are not so many.
+    void resize(std::ptrdiff_t by);
+    // Throws IllegalStateException before start() and after stop().
+    void add(Task task);
+
+    Phase phase() const;
+    Counts counts() const;
+    std::shared_ptr<ThreadFactory> factory() const;
+    // Of the threads that are started from now on.
+    void factory(std::shared_ptr<ThreadFactory> factory);
+
+private:
+    struct Worker;
+    using Lock = std::unique_lock<std::mutex>;
+
+    void work(Worker& worker);
+    bool leaves() const { return staff_.size() - left_ > wanted_ && (phase_ != Phase::stopped || pending_.empty()); }
+    void adjust(Lock& lock);
+
+    mutable std::mutex mutex_;
+    std::condition_variable leaving_;
+    std::shared_ptr<ThreadFactory> factory_ = std::make_shared<ThreadFactory>();
+    Phase phase_ = Phase::fresh;
+    std::size_t wanted_;
+    std::vector<std::shared_ptr<Worker>> staff_;
+    std::size_t left_ = 0;                       // of staff_
+    std::vector<std::shared_ptr<Worker>> idle_;  // the last is next
+    std::deque<Task> pending_;
+};
+
+}  // namespace temper::pathfence::thrift

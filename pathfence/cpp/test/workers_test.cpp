@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// The threads behind a FencedThreadManager.
+#include "thrift/workers.h"
+
+#include <thrift/concurrency/Exception.h>
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <future>
+#include <set>
+#include <stdexcept>
+#include <thread>
+
+#include "check.h"
+#include "thrift_service.h"
+
+namespace {
+
+using temper::pathfence::thrift::Workers;
+
+struct Function : at::concurrency::Runnable {
+    explicit Function(std::function<void()> d) : does(std::move(d)) {}
+    void run() override { does(); }
+    const std::function<void()> does;
+};
+
+Workers::Task task(std::function<void()> does) { return std::make_shared<Function>(std::move(does)); }
+
+void await_idle(const Workers& workers, std::size_t count) {
+    while (workers.counts().idle != count) std::this_thread::yield();
+}
+
+template <class E, class F>
+bool throws(F f) {
+    try {
+        f();
+        return false;
+    } catch (const E&) {
+        return true;
+    }
+}
+
+void who_was_idle_last_is_next() {
+    Workers workers(4);
+    workers.start();
+    std::set<std::thread::id> threads;
+    for (int i = 0; i < 100; ++i) {
+        await_idle(workers, 4);
+        std::promise<std::thread::id> ran;
+        workers.add(task([&] { ran.set_value(std::this_thread::get_id()); }));
+        threads.insert(ran.get_future().get());
+    }
+    CHECK(threads.size() == 1);
+}
+
+// In the order in which they were added, before the threads end.
+void a_stop_has_what_waits_run() {
+    Workers workers(1);
+    workers.start();
+    Gate gate;
+    workers.add(task([&] { gate.pass(); }));
+    std::vector<int> ran;
+    for (int i = 0; i < 100; ++i) workers.add(task([&ran, i] { ran.push_back(i); }));
+    auto stopped = std::async(std::launch::async, [&] { workers.stop(); });
+    while (workers.phase() != Workers::Phase::stopped) std::this_thread::yield();
+    CHECK(workers.counts().pending == 100);
+    gate.open();
+    stopped.get();
+    CHECK(ran.size() == 100 && std::is_sorted(ran.begin(), ran.end()));
+    CHECK(workers.counts().threads == 0);
+}
+
+void only_who_is_started_takes_tasks() {
+    using at::concurrency::IllegalStateException;
+    Workers workers(1);
+    const auto nothing = task([] {});
+    CHECK(throws<IllegalStateException>([&] { workers.add(nothing); }));
+    workers.start();
+    workers.add(nothing);
+    workers.stop();
+    CHECK(throws<IllegalStateException>([&] { workers.add(nothing); }));
+    workers.start();
+    CHECK(workers.phase() == Workers::Phase::stopped);
+}
+
+void threads_come_and_go() {
+    Workers workers(2);
+    workers.start();
+    Gate gate;
+    workers.add(task([&] { gate.pass(); }));
+    workers.resize(-1);
+    CHECK(workers.counts().threads == 1 && workers.counts().idle == 0);
+    auto none_left = std::async(std::launch::async, [&] { workers.resize(-1); });
+    gate.open();
+    none_left.get();
+    CHECK(workers.counts().threads == 0);
+    CHECK(throws<at::concurrency::InvalidArgumentException>([&] { workers.resize(-1); }));
+    std::promise<void> ran;
+    workers.add(task([&] { ran.set_value(); }));
+    workers.resize(3);
+    ran.get_future().get();
+    CHECK(workers.counts().threads == 3);
+}
+
+void a_task_that_throws_ends_no_thread() {
+    at::GlobalOutput.setOutputFunction([](const char*) {});
+    Workers workers(1);
+    workers.start();
+    workers.add(task([] { throw std::runtime_error("as a task may"); }));
+    workers.add(task([] { throw 1; }));
+    std::promise<void> ran;
+    workers.add(task([&] { ran.set_value(); }));
+    ran.get_future().get();
+}
+
+// Threads that are not detached, and take a while to end.
+struct Slow : Workers::ThreadFactory {
+    Slow() : ThreadFactory(false) {}
+    std::shared_ptr<at::concurrency::Thread> newThread(std::shared_ptr<at::concurrency::Runnable> runnable) const override {
+        return ThreadFactory::newThread(task([this, runnable] {
+            runnable->run();
+            for (int i = 0; i < 1000; ++i) std::this_thread::yield();
+            ++ended;
+        }));
+    }
+    mutable std::atomic<int> ended{0};
+};
+
+void threads_that_can_be_joined_are() {
+    const auto factory = std::make_shared<Slow>();
+    Workers workers(4);
+    workers.factory(factory);
+    workers.start();
+    workers.resize(-2);
+    CHECK(factory->ended == 2);
+    workers.stop();
+    CHECK(factory->ended == 4);
+}
+
+void each_task_runs_once() {
+    constexpr int kAdders = 4, kTasks = 20'000;
+    Workers workers(3);
+    workers.start();
+    std::vector<std::atomic<int>> runs(kAdders * kTasks);
+    std::vector<std::thread> adders;
+    for (int a = 0; a < kAdders; ++a)
+        adders.emplace_back([&, a] {
+            for (int i = a * kTasks; i < (a + 1) * kTasks; ++i) workers.add(task([&runs, i] { ++runs[static_cast<std::size_t>(i)]; }));
+        });
+    for (int i = 0; i < 200; ++i) workers.resize(i % 2 ? -2 : 2);
+    for (auto& a : adders) a.join();
+    workers.stop();
+    CHECK(std::all_of(runs.begin(), runs.end(), [](const auto& r) { return r == 1; }));
+}
+
+}  // namespace
+
+int main() {
+    who_was_idle_last_is_next();
+    a_stop_has_what_waits_run();
+    only_who_is_started_takes_tasks();
+    threads_come_and_go();
+    a_task_that_throws_ends_no_thread();
+    threads_that_can_be_joined_are();
+    each_task_runs_once();
+    return 0;
+}
