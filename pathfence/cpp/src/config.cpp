@@ -85,7 +85,11 @@ ClassConfig read_class(const json::Value& v) {
 std::string contents(const std::string& file) {
     std::ifstream in(file, std::ios::binary);
     if (!in) throw ConfigError("cannot read " + file);
-    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+    try {
+        return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+    } catch (const std::ios_base::failure& e) {
+        throw ConfigError("cannot read " + file + ": " + e.what());
+    }
 }
 
 }  // namespace

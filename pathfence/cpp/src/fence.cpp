@@ -7,6 +7,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <exception>
+#include <iostream>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -164,7 +165,23 @@ struct FenceState : std::enable_shared_from_this<FenceState> {
             const std::lock_guard<std::mutex> lock(mutex);
             watch_error = error;
         }
-        if (options.reloaded) options.reloaded(error);
+        try {
+            if (options.reloaded) options.reloaded(error);
+        } catch (...) {
+            failed("the callback for a reload");
+        }
+    }
+
+    // Says what is being thrown, where nobody is left to catch it.
+    static void failed(const std::string& who) {
+        std::string what = "what is no std::exception";
+        try {
+            throw;
+        } catch (const std::exception& e) {
+            what = e.what();
+        } catch (...) {
+        }
+        std::cerr << "pathfence: " + who + " threw: " + what + "\n";
     }
 
     void reload(const Config& config) {
@@ -225,6 +242,7 @@ void FenceState::call(Delivery d) {
             d.waiter->refused(d.reason);
     } catch (...) {
         // The permit went back when the callback was left; whoever threw has no caller here.
+        failed("a callback");
     }
 }
 

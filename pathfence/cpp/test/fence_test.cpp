@@ -2,6 +2,7 @@
 // The engine: permits, parking, blocking, reload, switching off, the configuration's file and environment.
 #include "temper/pathfence/fence.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -219,6 +220,7 @@ void the_environment_and_a_file_configure() {
         const std::lock_guard<std::mutex> lock(mutex);
         reloads.push_back(error);
         changed.notify_one();
+        throw std::runtime_error("as a callback may");
     };
     const auto next_reload = [&] {
         std::unique_lock<std::mutex> lock(mutex);
@@ -236,8 +238,11 @@ void the_environment_and_a_file_configure() {
     write(R"({"workers": 16, "classes": [{"name": "later"}]})");
     CHECK(next_reload().empty() && fence.watch_error().empty());
     CHECK(fence.states().size() == 2);
+    // It may become a folder, which opens, but cannot be read.
+    CHECK(unlink(file) == 0 && mkdir(file, 0700) == 0);
+    CHECK(!next_reload().empty());
+    CHECK(rmdir(file) == 0);
     unsetenv("PATHFENCE_CONFIG");
-    unlink(file);
 }
 
 void edges_are_learned_below_a_request() {

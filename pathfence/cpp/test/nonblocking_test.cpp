@@ -138,6 +138,34 @@ void a_task_has_its_frames_key() {
     CHECK(granted("quick") == 3);
 }
 
+// What was granted is served, what waits is refused, and who comes later loses the connection, as with Thrift's own.
+void everybody_is_told_when_the_threads_stop() {
+    using State = FencedThreadManager::STATE;
+    Gate gate;
+    FencedServer server(slow_and_quick(1), shared, slow_at(gate), 1);
+    CHECK(server.threads->state() == State::STARTED);
+    auto slow = std::async(std::launch::async, [&] { return call(server.port(), "slow"); });
+    while (server.fence->in_flight() == 0) std::this_thread::yield();
+    std::vector<std::future<std::string>> quick;
+    for (int i = 0; i < 3; ++i) quick.push_back(std::async(std::launch::async, [&] { return call(server.port(), "quick"); }));
+    while (server.fence->waiting() < 3) std::this_thread::yield();
+    auto stopped = std::async(std::launch::async, [&] { server.threads->stop(); });
+    while (server.threads->state() != State::JOINING) std::this_thread::yield();
+    gate.open();
+    CHECK(slow.get().empty());
+    for (auto& q : quick) CHECK(q.get() == "pf-shed: closed");
+    stopped.get();
+    CHECK(server.threads->state() == State::STOPPED && server.fence->in_flight() + server.fence->waiting() == 0);
+    at::GlobalOutput.setOutputFunction([](const char*) {});  // the server says that it closes the connection
+    bool lost = false;
+    try {
+        call(server.port(), "quick");
+    } catch (const at::transport::TTransportException&) {
+        lost = true;
+    }
+    CHECK(lost && server.fence->in_flight() == 0);
+}
+
 }  // namespace
 
 int main() {
@@ -145,5 +173,6 @@ int main() {
     a_oneway_call_is_never_answered();
     a_task_has_its_frames_key();
     each_message_of_a_frame_has_its_name();
+    everybody_is_told_when_the_threads_stop();
     return 0;
 }

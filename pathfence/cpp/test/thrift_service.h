@@ -181,15 +181,16 @@ class FencedServer {
 public:
     FencedServer(const Config& config, const Listener& listener, Service::Handle handle, int workers = 4)
         : fence(std::make_shared<Fence>(config)),
-          workers_(started(fence, workers)),
+          threads(started(fence, workers)),
           server_(std::make_shared<FencedProcessor>(std::make_shared<Service>(std::move(handle)), listener), std::make_shared<at::protocol::TBinaryProtocolFactory>(),
-                  std::make_shared<FencedServerSocket>(0, listener), workers_),
+                  std::make_shared<FencedServerSocket>(0, listener), threads),
           running_(server_) {}
     // A worker may still be busy with the end of a request whose answer has arrived.
-    ~FencedServer() { workers_->stop(); }
+    ~FencedServer() { threads->stop(); }
     int port() { return server_.getListenPort(); }
 
     const std::shared_ptr<Fence> fence;
+    const std::shared_ptr<FencedThreadManager> threads;
 
 private:
     static std::shared_ptr<FencedThreadManager> started(const std::shared_ptr<Fence>& fence, int workers) {
@@ -198,7 +199,6 @@ private:
         return out;
     }
 
-    const std::shared_ptr<FencedThreadManager> workers_;
     at::server::TNonblockingServer server_;
     const Running running_;
 };

@@ -58,13 +58,15 @@ void who_was_idle_last_is_next() {
 void a_stop_has_what_waits_run() {
     Workers workers(1);
     workers.start();
+    await_idle(workers, 1);
     Gate gate;
     workers.add(task([&] { gate.pass(); }));
     std::vector<int> ran;
     for (int i = 0; i < 100; ++i) workers.add(task([&ran, i] { ran.push_back(i); }));
     auto stopped = std::async(std::launch::async, [&] { workers.stop(); });
-    while (workers.phase() != Workers::Phase::stopped) std::this_thread::yield();
+    while (workers.phase() != Workers::Phase::stopping) std::this_thread::yield();
     CHECK(workers.counts().pending == 100);
+    CHECK(throws<at::concurrency::IllegalStateException>([&] { workers.resize(1); }));
     gate.open();
     stopped.get();
     CHECK(ran.size() == 100 && std::is_sorted(ran.begin(), ran.end()));
@@ -101,6 +103,53 @@ void threads_come_and_go() {
     workers.resize(3);
     ran.get_future().get();
     CHECK(workers.counts().threads == 3);
+}
+
+// Who waits for threads to leave goes on when as many are wanted again.
+void a_change_of_mind_ends_a_wait() {
+    Workers workers(2);
+    workers.start();
+    await_idle(workers, 2);
+    Gate gate;
+    for (int i = 0; i < 2; ++i) workers.add(task([&] { gate.pass(); }));
+    auto fewer = std::async(std::launch::async, [&] { workers.resize(-1); });
+    while (workers.counts().wanted != 1) std::this_thread::yield();
+    workers.resize(1);
+    fewer.get();
+    CHECK(workers.counts().threads == 2);
+    gate.open();
+}
+
+// What nobody is left to run is dropped when they stop, with what it holds.
+void a_stop_keeps_no_task() {
+    const auto workers = std::make_shared<Workers>(0);
+    workers->start();
+    workers->add(task([workers] {}));
+    workers->stop();
+    CHECK(workers.use_count() == 1);
+}
+
+void a_thread_that_cannot_start_is_told_of() {
+    struct Few : Workers::ThreadFactory {
+        std::shared_ptr<at::concurrency::Thread> newThread(std::shared_ptr<at::concurrency::Runnable> runnable) const override {
+            if (left-- == 0) throw std::runtime_error("there are too many threads");
+            return ThreadFactory::newThread(std::move(runnable));
+        }
+        mutable int left = 1;
+    };
+    const auto few = std::make_shared<Few>();
+    Workers workers(2);
+    workers.factory(few);
+    CHECK(throws<std::runtime_error>([&] { workers.start(); }));
+    CHECK(workers.phase() == Workers::Phase::fresh && workers.counts().threads == 1);
+    few->left = 1;
+    workers.start();
+    CHECK(workers.phase() == Workers::Phase::started && workers.counts().threads == 2);
+    few->left = 1;
+    CHECK(throws<std::runtime_error>([&] { workers.resize(2); }));
+    CHECK(workers.counts().threads == 3);
+    workers.resize(-3);
+    CHECK(workers.counts().threads == 0);
 }
 
 void a_task_that_throws_ends_no_thread() {
@@ -161,6 +210,9 @@ int main() {
     a_stop_has_what_waits_run();
     only_who_is_started_takes_tasks();
     threads_come_and_go();
+    a_change_of_mind_ends_a_wait();
+    a_stop_keeps_no_task();
+    a_thread_that_cannot_start_is_told_of();
     a_task_that_throws_ends_no_thread();
     threads_that_can_be_joined_are();
     each_task_runs_once();

@@ -2,6 +2,7 @@
 #include "temper/pathfence/thrift/server.h"
 
 #include <thrift/TApplicationException.h>
+#include <thrift/concurrency/Exception.h>
 #include <thrift/processor/TMultiplexedProcessor.h>
 #include <thrift/protocol/TProtocolDecorator.h>
 #include <thrift/transport/TSocket.h>
@@ -80,12 +81,17 @@ public:
 
     void granted(Permit permit) override {
         permit_ = std::move(permit);
-        hand_over(workers_);
+        try {
+            workers_->add(shared_from_this());
+        } catch (const at::concurrency::IllegalStateException&) {  // they were stopped while this waited
+            permit_.release(Outcome::cancel);
+            refused("closed");
+        }
     }
 
     void refused(const char* reason) override {
         job_.refused = reason;
-        hand_over(refusals_);
+        refusals_->add(shared_from_this());
     }
 
     void run() override {
@@ -96,8 +102,6 @@ public:
     }
 
 private:
-    void hand_over(const std::shared_ptr<Workers>& to) { to->add(shared_from_this()); }
-
     std::shared_ptr<Runnable> task_;
     std::shared_ptr<Workers> workers_, refusals_;
     Job job_;
@@ -191,6 +195,7 @@ FencedThreadManager::~FencedThreadManager() { stop(); }
 void FencedThreadManager::add(std::shared_ptr<Runnable> task, std::int64_t, std::int64_t expiration) {
     // Taken, not looked at: a task that comes without a frame has no key.
     auto fenced = std::move(incoming);
+    if (workers_->phase() != Workers::Phase::started) throw at::concurrency::IllegalStateException("the thread manager has not been started, or was stopped");
     if (!fenced) fenced = std::make_shared<Fenced>();
     Call& call = fenced->call();
     const Time expires = expiration * kMillisecond;
@@ -203,9 +208,10 @@ void FencedThreadManager::add(std::shared_ptr<Runnable> task, std::int64_t, std:
 }
 
 void FencedThreadManager::start() {
-    for (const auto& w : {workers_, refusals_}) w->start();
+    for (const auto& w : {refusals_, workers_}) w->start();
 }
 
+// What the workers do not take any more, those who refuse answer.
 void FencedThreadManager::stop() {
     for (const auto& w : {workers_, refusals_}) w->stop();
 }
@@ -214,6 +220,7 @@ at::concurrency::ThreadManager::STATE FencedThreadManager::state() const {
     switch (workers_->phase()) {
         case Workers::Phase::fresh: return UNINITIALIZED;
         case Workers::Phase::started: return STARTED;
+        case Workers::Phase::stopping: return JOINING;
         default: return STOPPED;
     }
 }

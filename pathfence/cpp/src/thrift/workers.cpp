@@ -26,22 +26,35 @@ struct Workers::Worker : at::concurrency::Runnable, std::enable_shared_from_this
 void Workers::start() {
     Lock lock(mutex_);
     if (phase_ != Phase::fresh) return;
+    hire();
     phase_ = Phase::started;
-    adjust(lock);
 }
 
 void Workers::stop() {
     Lock lock(mutex_);
-    phase_ = Phase::stopped;
+    if (phase_ != Phase::stopped) phase_ = Phase::stopping;
     wanted_ = 0;
     adjust(lock);
+    lock.lock();
+    phase_ = Phase::stopped;
+    // There may have been no thread to run it. What it holds may hold this.
+    const auto left = std::exchange(pending_, {});
+    lock.unlock();
 }
 
 void Workers::resize(std::ptrdiff_t by) {
     Lock lock(mutex_);
+    if (phase_ > Phase::started) throw at::concurrency::IllegalStateException("the workers were stopped");
     if (by < 0 && wanted_ < static_cast<std::size_t>(-by)) throw at::concurrency::InvalidArgumentException();
     wanted_ += static_cast<std::size_t>(by);
-    if (phase_ == Phase::started) adjust(lock);
+    if (phase_ == Phase::fresh) return;
+    try {
+        hire();
+    } catch (...) {
+        wanted_ = staff_.size() - left_;
+        throw;
+    }
+    adjust(lock);
 }
 
 void Workers::add(Task task) {
@@ -86,22 +99,28 @@ void Workers::work(Worker& worker) {
     }
     worker.left = true;
     ++left_;
-    leaving_.notify_all();
+    changed_.notify_all();
 }
 
-// Starts the threads that are missing, or waits until those have left that are too many.
-void Workers::adjust(Lock& lock) {
+// Starts the threads that are missing.
+void Workers::hire() {
     while (staff_.size() - left_ < wanted_) {
         const auto worker = std::make_shared<Worker>(*this);
-        worker->runs_on = factory_->newThread(worker);
-        worker->runs_on->start();
+        auto thread = factory_->newThread(worker);
+        thread->start();
+        worker->runs_on = std::move(thread);
         staff_.push_back(worker);
     }
+}
+
+// Waits until no more threads are left than are wanted: by whoever wants fewest at that time. Gives up the lock.
+void Workers::adjust(Lock& lock) {
+    changed_.notify_all();
     for (const auto& worker : std::exchange(idle_, {})) {
         worker->called = true;
         worker->wake.notify_one();
     }
-    leaving_.wait(lock, [&] { return staff_.size() - left_ <= wanted_; });
+    changed_.wait(lock, [&] { return staff_.size() - left_ <= wanted_; });
     const auto stay = std::stable_partition(staff_.begin(), staff_.end(), [](const auto& w) { return w->left; });
     const std::vector<std::shared_ptr<Worker>> gone(staff_.begin(), stay);
     staff_.erase(staff_.begin(), stay);
@@ -117,7 +136,7 @@ Workers::Phase Workers::phase() const {
 
 Workers::Counts Workers::counts() const {
     const Lock lock(mutex_);
-    return {staff_.size() - left_, idle_.size(), pending_.size()};
+    return {wanted_, staff_.size() - left_, idle_.size(), pending_.size()};
 }
 
 std::shared_ptr<Workers::ThreadFactory> Workers::factory() const {

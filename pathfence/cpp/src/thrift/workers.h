@@ -22,9 +22,9 @@ class Workers {
 public:
     using Task = std::shared_ptr<apache::thrift::concurrency::Runnable>;
     using ThreadFactory = apache::thrift::concurrency::ThreadFactory;
-    enum class Phase { fresh, started, stopped };
+    enum class Phase { fresh, started, stopping, stopped };
     struct Counts {
-        std::size_t threads, idle, pending;
+        std::size_t wanted, threads, idle, pending;
     };
 
     explicit Workers(std::size_t threads) : wanted_(threads) {}
@@ -32,10 +32,12 @@ public:
     Workers(const Workers&) = delete;
     Workers& operator=(const Workers&) = delete;
 
+    // Throws what the thread factory does; it can be tried again then.
     void start();
-    // Has what was added run first, and waits for the threads' end.
+    // Has what was added run first, and waits for the threads' end. For good.
     void stop();
-    // To so many threads more, or fewer, for whose end it waits. Throws InvalidArgumentException where there are not so many.
+    // To so many threads more, or fewer, for whose end it waits. Throws InvalidArgumentException where there are not so
+    // many, IllegalStateException after stop(), and what the thread factory does: then there are as many as it could make.
     void resize(std::ptrdiff_t by);
     // Throws IllegalStateException before start() and after stop().
     void add(Task task);
@@ -51,11 +53,12 @@ private:
     using Lock = std::unique_lock<std::mutex>;
 
     void work(Worker& worker);
-    bool leaves() const { return staff_.size() - left_ > wanted_ && (phase_ != Phase::stopped || pending_.empty()); }
+    bool leaves() const { return staff_.size() - left_ > wanted_ && (phase_ != Phase::stopping || pending_.empty()); }
+    void hire();
     void adjust(Lock& lock);
 
     mutable std::mutex mutex_;
-    std::condition_variable leaving_;
+    std::condition_variable changed_;  // a worker has left, or as many are wanted as there are
     std::shared_ptr<ThreadFactory> factory_ = std::make_shared<ThreadFactory>();
     Phase phase_ = Phase::fresh;
     std::size_t wanted_;

@@ -8,9 +8,13 @@
 //     auto fence = std::make_shared<Fence>(load_config());
 //     Listener listener;
 //     listener.service = "posts";
+//     auto threads = std::make_shared<FencedThreadManager>(fence, workers);
+//     threads->start();
 //     TNonblockingServer server(std::make_shared<FencedProcessor>(processor, listener), protocol,
-//                               std::make_shared<FencedServerSocket>(port, listener),
-//                               std::make_shared<FencedThreadManager>(fence, workers));
+//                               std::make_shared<FencedServerSocket>(port, listener), threads);
+//
+// stop() has what was granted served, and what waits answered as refused ("closed"): stop the threads before the server
+// where clients are to be told.
 //
 // TThreadPoolServer, TThreadedServer: a thread belongs to a connection. FencedProcessor with a fence holds the request
 // back on its connection's thread; what is fenced is what lies behind it, and what cannot be in time is refused.
