@@ -4,7 +4,7 @@
 
 namespace temper::pathfence {
 
-Core::Core(const Config& config, Time now) : config_(checked(config)), now_(now), window_start_(now), buckets_(config_.unknown_buckets) {
+Core::Core(const Config& config, Time now) : config_(checked(config)), said_off_(config.off), now_(now), window_start_(now), buckets_(config_.unknown_buckets) {
     levels_.fill(kNever);
     for (std::int64_t i = 0; i < buckets_; ++i) {
         ClassConfig k;
@@ -88,6 +88,10 @@ const Core::Decisions& Core::reload(Time now, const Config& wanted, bool& refuse
     each_limited([&](Limited& l) {
         if (l.limit == config_.workers) l.limit = config.workers;
     });
+    if (config.off == said_off_)
+        config.off = config_.off;
+    else
+        said_off_ = config.off;
     config_ = std::move(config);
     configure();
     pump();

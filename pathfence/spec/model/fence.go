@@ -59,6 +59,7 @@ type Counts struct {
 // Fence decides for one service. It is not safe for concurrent use.
 type Fence struct {
 	cfg     Config
+	saidOff bool // by the configuration last, whoever switched since
 	now     Time
 	heard   Time // the time that has passed, but of each silence only the beginning
 	buckets int64
@@ -88,7 +89,7 @@ func New(cfg Config, now Time) (*Fence, error) {
 	}
 	f := &Fence{now: now, windowStart: now, buckets: cfg.Buckets, waiting: map[int64]*request{}, running: map[int64]*request{}}
 	f.keys = keyTable{learned: map[string]*candidate{}, footprints: map[string]int{}}
-	f.cfg = cfg
+	f.cfg, f.saidOff = cfg, cfg.Off
 	for d := range f.levels {
 		f.levels[d] = never
 	}
@@ -173,6 +174,11 @@ func (f *Fence) Reload(now Time, cfg Config) ([]Event, error) {
 		if l.limit == f.cfg.Workers {
 			l.limit = cfg.Workers
 		}
+	}
+	if said := cfg.Off; said == f.saidOff {
+		cfg.Off = f.cfg.Off
+	} else {
+		f.saidOff = said
 	}
 	f.cfg = cfg
 	f.configure()

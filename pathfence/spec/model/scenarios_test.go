@@ -81,14 +81,14 @@ func classes(names ...string) (out []model.ClassConfig) {
 func vectors() []model.Vector {
 	return []model.Vector{
 		reserve(), expired(), late(), full(), newest(), keys(), learned(), learnedEdge(), depth(), inherit(), cancel(),
-		clockStep(), pause(), silence(), backlog(), reload(), offOn(), panicking(), heldAll(), crowded(), lowRate(), stalled(), stoodAlone(), duplicates(),
+		clockStep(), pause(), silence(), backlog(), reload(), offOn(), switched(), panicking(), heldAll(), crowded(), lowRate(), stalled(), stoodAlone(), duplicates(),
 		played("slow", "4 workers; below one path the downstream gets ten times slower, and recovers", slowWorld(1), model.Parts{}),
 		played("freeze", "the downstream of one path stands still for 400 of every 500 ms", freezeWorld(), model.Parts{}),
 		played("surge", "one path surges while the other is nearly idle", surgeWorld(), model.Parts{}),
 		played("held-up", "one path surges while all that is called stands still for 30 of 150 ms", heldUpWorld(), model.Parts{}),
 		played("parts", "slow, without protection, newest-first and panic", slowWorld(2), model.Parts{NoProtect: true, NoNewest: true, NoPanic: true}),
 		played("undo", "a downstream that takes long whatever is in flight: a cut costs goodput, and is undone", longWorld(), model.Parts{}),
-		learning(), thrashing(), failing(), wide(), together(), suspects(), random("random-1", 92), random("random-2", 97),
+		learning(), thrashing(), failing(), wide(), together(), shaken(), suspects(), random("random-1", 92), random("random-2", 97),
 	}
 }
 
@@ -364,6 +364,33 @@ func offOn() model.Vector {
 	s.after(ms).arrive("b")
 	s.after(ms).done(5, "")
 	s.after(ms).done(7, "")
+	return s.state()
+}
+
+func switched() model.Vector {
+	cfg := model.Config{Workers: 1, Queue: 2, Classes: classes("a")}
+	s := newScript("switched", "a reload leaves the switch as it is, unless its off is another than before", cfg)
+	shed := func() { // while the fence is on
+		for range 4 {
+			s.after(ms).arrive("a")
+		}
+	}
+	reload := func(workers int64, off bool) {
+		other := cfg
+		other.Workers, other.Off = workers, off
+		s.play(model.Step{At: s.after(ms).now, Do: "reload", Config: &other})
+	}
+	shed()
+	s.play(model.Step{At: s.after(ms).now, Do: "off"})
+	reload(2, false)
+	shed()
+	reload(3, true)
+	reload(4, false)
+	shed()
+	reload(5, true)
+	s.play(model.Step{At: s.after(ms).now, Do: "on"})
+	reload(6, true)
+	shed()
 	return s.state()
 }
 

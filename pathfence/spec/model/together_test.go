@@ -71,6 +71,25 @@ func together() model.Vector {
 	return s.state()
 }
 
+// The same while the service stands still now and then, and has fewer workers for a while than the group's limit.
+func shaken() model.Vector {
+	cfg := model.Config{Workers: 16, Target: 100 * ms, Classes: classes("p0", "p1", "p2", "p3", "p4")}
+	s := newScript("shaken", "a group's sample ends with a window in which the service stood still; its limit is never above the workers", cfg)
+	fewer := cfg
+	fewer.Workers = 2
+	w := togetherWorld()
+	w.End = 3800 * ms
+	for at := 2150 * ms; at < w.End; at += 300 * ms {
+		w.Pauses = append(w.Pauses, sim.Step{At: at, Value: 0.06})
+	}
+	store := []string{"store"}
+	w.Run(teller{recorder{s}, [][]string{store, store, store, store, store, {"other"}, {"other"}}, map[int64]int{}, map[model.Time]model.Step{
+		2100 * ms: {Do: "reload", Config: &fewer},
+		2600 * ms: {Do: "reload", Config: &cfg},
+	}})
+	return s.state()
+}
+
 // Every 75 ms a request of each class, and of those that came 300 ms ago the end. Rates are too low for classes to learn.
 func suspects() model.Vector {
 	cfg := model.Config{Workers: 40, Classes: classes("a", "b", "c", "d", "e"), Without: model.Parts{NoPanic: true}}

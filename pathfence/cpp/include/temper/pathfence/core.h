@@ -160,6 +160,7 @@ private:
     void excite(Limited& l);
 
     Config config_;
+    bool said_off_;  // by the configuration last, whoever switched since
     Time now_;
     Time heard_ = 0;  // the time that has passed, but of each silence only the beginning
     Time window_start_;

@@ -16,6 +16,9 @@ public final class Core {
     private final Keys keys;
     private final Pump pump;
     private final Control control;
+    /** What the configuration said last of being off, whoever switched since. */
+    private boolean saidOff;
+
     private long windowStart;
     private long order;
 
@@ -33,6 +36,7 @@ public final class Core {
         keys = new Keys(ledger, lending, suspects);
         pump = new Pump(ledger, lending);
         control = new Control(ledger, lending, suspects);
+        saidOff = config.off();
         windowStart = now;
         configure();
     }
@@ -197,7 +201,8 @@ public final class Core {
                     known + " classes are known and " + added + " are new; at most " + Config.MAX_CLASSES + " fit");
         control.emptySamples();
         for (Limited l : ledger.limits()) if (l.limit == ledger.config.workers()) l.limit = config.workers();
-        ledger.config = config;
+        ledger.config = config.off() == saidOff ? config.withOff(ledger.config.off()) : config;
+        saidOff = config.off();
         configure();
         pump.pump();
         return new Reload(ledger.take(), null);
