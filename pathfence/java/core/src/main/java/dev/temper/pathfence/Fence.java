@@ -42,8 +42,8 @@ public final class Fence implements AutoCloseable {
             try {
                 waiter.granted.accept(permit);
                 took = true;
-            } catch (RuntimeException | Error e) {
-                fence.errors.accept(e);
+            } catch (Throwable e) {
+                fence.failed(e);
             } finally {
                 if (!took) permit.close();
             }
@@ -149,7 +149,7 @@ public final class Fence implements AutoCloseable {
         /**
          * Says where exceptions of callbacks go. Without it they are logged.
          *
-         * @param to gets them; it must not throw
+         * @param to gets them; what it throws itself is logged
          * @return this
          */
         public Builder errors(Consumer<Throwable> to) {
@@ -217,12 +217,21 @@ public final class Fence implements AutoCloseable {
         calls.add(new Granted(this, w, new Permit(this, d.id(), core.classOf(d.id()))));
     }
 
-    /** Whoever throws in a callback has no caller here. */
+    /** Whoever throws in a callback has no caller here. It may be a checked exception: not every language declares them. */
     private void guarded(Runnable callback) {
         try {
             callback.run();
-        } catch (RuntimeException | Error e) {
-            errors.accept(e);
+        } catch (Throwable e) {
+            failed(e);
+        }
+    }
+
+    private void failed(Throwable callback) {
+        try {
+            errors.accept(callback);
+        } catch (Throwable e) {
+            LOG.log(System.Logger.Level.ERROR, "a callback failed", callback);
+            LOG.log(System.Logger.Level.ERROR, "so did who is told of it", e);
         }
     }
 

@@ -10,13 +10,17 @@ import static org.junit.jupiter.api.Assertions.fail;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
+import java.util.logging.Filter;
+import java.util.logging.Logger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -205,6 +209,80 @@ class FenceTest {
         assertEquals(0, fence.inFlight());
         assertEquals(1, a().failed());
         assertEquals("a callback that fails", errors.remove(0).getMessage());
+    }
+
+    /** What Kotlin, say, throws without declaring it. */
+    private static void sneaky(Exception e) {
+        FenceTest.<RuntimeException>as(e);
+    }
+
+    @SuppressWarnings("unchecked")
+    private static <E extends Exception> void as(Exception e) throws E {
+        throw (E) e;
+    }
+
+    @Test
+    void whateverCallbacksThrowTheOthersAreCalled() throws Exception {
+        Permit held = fence.acquire(Call.of("a"));
+        List<String> told = new ArrayList<>();
+        fence.submit(new Call("a", MS, 0), NEVER_GRANTED, reason -> sneaky(new Exception(reason)));
+        fence.submit(new Call("a", MS, 0), NEVER_GRANTED, told::add);
+        now.set(2 * MS);
+        fence.tick();
+        assertEquals(List.of("expired"), told);
+        fence.submit(Call.of("a"), p -> sneaky(new Exception("granted")), NEVER_REFUSED);
+        FutureTask<Permit> last = new FutureTask<>(() -> fence.acquire(Call.of("a")));
+        new Thread(last).start();
+        awaitWaiting(fence, 2);
+        held.release(Outcome.OK);
+        last.get().release(Outcome.OK);
+        assertEquals(0, fence.inFlight());
+        assertEquals("expired", errors.remove(0).getMessage());
+        assertEquals("granted", errors.remove(0).getMessage());
+    }
+
+    @Test
+    void whoIsToldOfErrorsMayThrowToo() throws Exception {
+        List<Throwable> logged = new ArrayList<>();
+        Logger log = Logger.getLogger(Fence.class.getName());
+        Filter before = log.getFilter();
+        log.setFilter(r -> !logged.add(r.getThrown()));
+        try {
+            Exception rejected = new Exception("nobody is told");
+            Fence f = Fence.builder(Config.builder(1).build())
+                    .clock(now::get)
+                    .withoutTicker()
+                    .errors(e -> sneaky(rejected))
+                    .build();
+            Permit held = f.acquire(Call.of("a"));
+            IllegalStateException failed = new IllegalStateException("a callback that fails");
+            List<String> told = new ArrayList<>();
+            f.submit(new Call("a", MS, 0), NEVER_GRANTED, reason -> {
+                throw failed;
+            });
+            f.submit(new Call("a", MS, 0), NEVER_GRANTED, told::add);
+            now.set(2 * MS);
+            f.tick();
+            assertEquals(List.of("expired"), told);
+            held.release(Outcome.OK);
+            assertEquals(List.of(failed, rejected), logged);
+        } finally {
+            log.setFilter(before);
+        }
+    }
+
+    @Test
+    void theTickerOutlivesCallbacksThatThrow() throws Exception {
+        Config c = Config.builder(1).window(MS).build();
+        BlockingQueue<String> told = new LinkedBlockingQueue<>();
+        try (Fence ticking = Fence.builder(c).errors(e -> told.add(e.getMessage())).build()) {
+            Permit held = ticking.acquire(Call.of("a"));
+            for (String name : List.of("first", "second")) {
+                ticking.submit(new Call("a", MS, 0), NEVER_GRANTED, reason -> sneaky(new Exception(name)));
+                assertEquals(name, told.take());
+            }
+            held.release(Outcome.OK);
+        }
     }
 
     /** Another thread gets through while a callback runs, so it runs outside of the lock; and it may use the fence. */

@@ -11,6 +11,8 @@ import io.grpc.Context;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Executor;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.locks.ReentrantLock;
 
 /** The executor of one call: holds the call's tasks back until the fence has decided. */
@@ -79,7 +81,7 @@ final class FencedCall implements Executor {
         } finally {
             lock.unlock();
         }
-        for (Runnable t : tasks) by.execute(() -> run(t));
+        tasks.forEach(this::execute);
     }
 
     @Override
@@ -92,7 +94,16 @@ final class FencedCall implements Executor {
         } finally {
             lock.unlock();
         }
-        if (by != null) by.execute(() -> run(task));
+        if (by == null) return;
+        try {
+            by.execute(() -> run(task));
+        } catch (RejectedExecutionException e) {
+            release(Outcome.CANCEL); // it says nothing of a downstream
+            // gRPC hands over one task at a time, the first of which starts the call. Later it is gRPC's to deal with.
+            if (claimed || by == refusals) throw e;
+            refused(workers instanceof ExecutorService s && s.isShutdown() ? "closed" : "full");
+            execute(task);
+        }
     }
 
     private void run(Runnable task) {

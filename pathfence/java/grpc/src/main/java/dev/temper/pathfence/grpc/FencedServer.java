@@ -49,7 +49,9 @@ public final class FencedServer {
      * Puts the fence before workers.
      *
      * @param fence decides; it must stay open as long as the server
-     * @param workers at least as many threads as the fence has workers
+     * @param workers at least as many threads as the fence has workers, and room to queue: a permit comes back a moment
+     *     before its thread is free. A call that they reject is refused: {@code full}, or {@code closed} where they were
+     *     shut down, which is to be done after the server has ended
      * @param service this service's name in visits; empty: re-entry is not seen
      * @param trusted whether peers may choose keys and depths
      * @param keys from a method's full name to its key; without an entry the name is the key, its last 64 characters

@@ -42,11 +42,15 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.SynchronousQueue;
+import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -76,7 +80,7 @@ class GrpcTest {
             .add(ClassConfig.of("slow", "posts/slow"))
             .add(ClassConfig.of("fast", "posts/fast", "read"))
             .build());
-    private final ExecutorService workers = Executors.newFixedThreadPool(WORKERS);
+    private ExecutorService workers = Executors.newFixedThreadPool(WORKERS);
     private final CountDownLatch open = new CountDownLatch(1);
     private Server server;
     private ManagedChannel channel;
@@ -108,10 +112,32 @@ class GrpcTest {
                 .build();
     }
 
+    private static final MethodDescriptor<String, String> STREAM =
+            method("stream").toBuilder().setType(MethodDescriptor.MethodType.BIDI_STREAMING).build();
+
+    /** A handler that answers each message. */
+    private static StreamObserver<String> stream(StreamObserver<String> out) {
+        return new StreamObserver<>() {
+            @Override
+            public void onNext(String in) {
+                out.onNext(in);
+            }
+
+            @Override
+            public void onError(Throwable e) {}
+
+            @Override
+            public void onCompleted() {
+                out.onCompleted();
+            }
+        };
+    }
+
     private void start(boolean trusted) throws Exception {
         ServerServiceDefinition.Builder service = ServerServiceDefinition.builder("posts");
         for (String name : List.of("slow", "fast", "fails", "onward", "gated", "again", "aborts"))
             service.addMethod(method(name), ServerCalls.asyncUnaryCall((in, out) -> serve(name, out)));
+        service.addMethod(STREAM, ServerCalls.asyncBidiStreamingCall(GrpcTest::stream));
         NettyServerBuilder b =
                 NettyServerBuilder.forAddress(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
         b.addService(service.build());
@@ -308,5 +334,56 @@ class GrpcTest {
         assertEquals("fast", call(with("x-pf-path", "posts/slow", "x-pf-visits", "posts*9"), "fast", CallOptions.DEFAULT));
         awaitAll(0);
         assertEquals(1, fence.state("fast").orElseThrow().granted());
+    }
+
+    @Test
+    void whatBusyWorkersRejectIsRefused() throws Exception {
+        workers.shutdown();
+        workers = new ThreadPoolExecutor(1, 1, 0, TimeUnit.SECONDS, new SynchronousQueue<>());
+        start(true);
+        workers.execute(this::await);
+        for (int i = 0; i < 2 * WORKERS; i++) assertRefused("full", later("fast"));
+        workers.shutdown();
+        assertRefused("closed", later("fast"));
+        awaitAll(0);
+        assertEquals(0, failed());
+    }
+
+    private static void assertRefused(String reason, Future<String> call) {
+        ExecutionException e = assertThrows(ExecutionException.class, () -> call.get(60, TimeUnit.SECONDS));
+        assertRefused(reason, (StatusRuntimeException) e.getCause());
+    }
+
+    private static void assertRefused(String reason, StatusRuntimeException e) {
+        assertEquals(Status.RESOURCE_EXHAUSTED.getCode(), e.getStatus().getCode(), e.toString());
+        assertEquals(reason, e.getTrailers().get(FencedServer.key("x-pf-shed")));
+    }
+
+    /** What becomes of the call is gRPC's to say. */
+    @Test
+    void aCallUnderWayGivesItsPermitBackWhenItsWorkersAreShutDown() throws Exception {
+        start(true);
+        BlockingQueue<String> heard = new LinkedBlockingQueue<>();
+        StreamObserver<String> requests = ClientCalls.asyncBidiStreamingCall(
+                channel.newCall(STREAM, CallOptions.DEFAULT), new StreamObserver<String>() {
+                    @Override
+                    public void onNext(String answer) {
+                        heard.add(answer);
+                    }
+
+                    @Override
+                    public void onError(Throwable e) {}
+
+                    @Override
+                    public void onCompleted() {}
+                });
+        requests.onNext("first");
+        assertEquals("first", heard.take());
+        assertEquals(1, fence.inFlight());
+        workers.shutdown();
+        assertTrue(workers.awaitTermination(60, TimeUnit.SECONDS));
+        requests.onNext("second");
+        awaitAll(0);
+        assertEquals(0, failed());
     }
 }

@@ -22,6 +22,9 @@ import javax.sql.DataSource;
  * A fence before a pool of connections, which is where paths meet when threads are many: with virtual threads, say. The
  * fence has as many workers as the pool has connections. Who waits for one waits in the fence, not in the pool; the
  * class is that of the request that the thread serves ({@link Serving}), and so is the deadline.
+ *
+ * <p>What is to be closed is the connection that came from here: the one that a statement or its metadata names
+ * ({@code getConnection()}) is the pool's own, and to close only that leaves the permit out.
  */
 public final class FencedDataSource implements DataSource {
     private final DataSource pool;
@@ -90,6 +93,8 @@ public final class FencedDataSource implements DataSource {
                 FencedDataSource.class.getClassLoader(), new Class<?>[] {Connection.class}, (proxy, method, arguments) -> {
                     String name = method.getName();
                     if (name.equals("equals")) return proxy == arguments[0];
+                    boolean same = name.equals("unwrap") && arguments[0] instanceof Class<?> c && c.isInstance(proxy);
+                    if (same) return proxy; // the pool's own would go back without the permit
                     try {
                         return method.invoke(inner, arguments);
                     } catch (InvocationTargetException e) {

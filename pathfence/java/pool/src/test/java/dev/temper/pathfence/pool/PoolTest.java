@@ -26,6 +26,7 @@ import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
+import org.h2.jdbc.JdbcConnection;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -141,5 +142,17 @@ class PoolTest {
         pool.close();
         assertThrows(SQLException.class, fenced::getConnection);
         assertEquals(1, fence.states().stream().mapToLong(s -> s.failed()).sum());
+    }
+
+    @Test
+    void aConnectionThatIsUnwrappedGivesItsPermitBack() throws Exception {
+        Connection c = fenced.getConnection();
+        assertTrue(c.isWrapperFor(Connection.class));
+        c.unwrap(Connection.class).close();
+        assertEquals(0, fence.inFlight());
+        assertTrue(c.isClosed());
+        try (Connection other = fenced.getConnection()) {
+            assertEquals("PUBLIC", other.unwrap(JdbcConnection.class).getSchema(), "the driver's own");
+        }
     }
 }

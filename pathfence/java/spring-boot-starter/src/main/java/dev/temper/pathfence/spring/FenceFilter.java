@@ -77,9 +77,7 @@ public final class FenceFilter implements Filter {
         FencedRequest r = new FencedRequest(context, service, since, response);
         request.setAttribute(ATTRIBUTE, r);
         r.submit(fence, context.call(service, trusted));
-        if (r.park(request)) return;
-        if (r.refused() != null) FencedRequest.refuse(response, r.refused());
-        else serve(r, request, response, chain);
+        if (!r.park(request)) serve(r, request, response, chain);
     }
 
     private PathContext context(HttpServletRequest request) {
@@ -94,10 +92,14 @@ public final class FenceFilter implements Filter {
         return all.isEmpty() ? null : String.join(",", all);
     }
 
-    /** Runs what comes after this filter, with the permit. */
+    /** Runs what comes after this filter, with the permit; or refuses. */
     private static void serve(
             FencedRequest r, HttpServletRequest request, HttpServletResponse response, FilterChain chain)
             throws IOException, ServletException {
+        if (r.refused() != null) {
+            FencedRequest.refuse(response, r.refused());
+            return;
+        }
         Outcome outcome = Outcome.FAIL;
         try (Serving.Scope here = r.serving().enter()) {
             chain.doFilter(request, response);
@@ -109,8 +111,7 @@ public final class FenceFilter implements Filter {
             FencedRequest.refuse(response, shed.reason());
         } finally {
             // What goes on asynchronously is released at its end.
-            if (request.isAsyncStarted()) r.follow(request.getAsyncContext());
-            else r.release(outcome);
+            if (!request.isAsyncStarted() || !r.follow(request)) r.release(outcome);
         }
     }
 

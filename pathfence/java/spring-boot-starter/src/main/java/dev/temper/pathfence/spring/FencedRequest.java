@@ -59,34 +59,29 @@ final class FencedRequest implements AsyncListener {
     private void granted(Permit p) {
         permit = p;
         serving = new Serving(p, context, service, since);
-        if (state.compareAndSet(State.NEW, State.DECIDED)) return;
-        if (!state.compareAndSet(State.PARKED, State.DECIDED)) {
-            p.release(Outcome.CANCEL); // over already
-            return;
-        }
-        try {
-            parked.dispatch();
-        } catch (IllegalStateException e) {
-            p.release(Outcome.CANCEL); // the server has ended it
-        }
+        if (!decided()) p.release(Outcome.CANCEL);
     }
 
     private void refused(String reason) {
         refused = reason;
-        if (state.compareAndSet(State.NEW, State.DECIDED) || !state.compareAndSet(State.PARKED, State.DECIDED)) return;
-        try {
-            refuse(response, reason);
-        } catch (IOException | IllegalStateException e) {
-            clientGone = true; // nobody is left to tell
-        }
-        complete();
+        decided();
     }
 
-    private void complete() {
+    /**
+     * Sends a request that waits back through the server, whose thread does the rest: this is the fence's callback, and a
+     * client that does not read must not hold it up. False: the server is done with the request.
+     */
+    private boolean decided() {
+        if (state.compareAndSet(State.NEW, State.DECIDED)) return true;
+        return state.compareAndSet(State.PARKED, State.DECIDED) && dispatched();
+    }
+
+    private boolean dispatched() {
         try {
-            parked.complete();
+            parked.dispatch();
+            return true;
         } catch (IllegalStateException e) {
-            clientGone = true; // the server has ended it
+            return false; // the server has ended it
         }
     }
 
@@ -102,27 +97,22 @@ final class FencedRequest implements AsyncListener {
     /** Lets the request wait without a thread; false if it is decided already. */
     boolean park(HttpServletRequest request) {
         if (state.get() == State.DECIDED) return false;
-        AsyncContext async = request.startAsync();
-        async.setTimeout(0); // how long it waits is the fence's to say
-        async.addListener(this);
-        parked = async;
-        if (state.compareAndSet(State.NEW, State.PARKED)) return true;
-        // Decided meanwhile: back through the server, as if it had been later.
-        if (refused == null) {
-            async.dispatch();
-            return true;
-        }
-        refusedMeanwhile();
-        return true;
-    }
-
-    private void refusedMeanwhile() {
         try {
-            refuse(response, refused);
-        } catch (IOException e) {
-            clientGone = true;
+            AsyncContext async = request.startAsync();
+            async.setTimeout(0); // how long it waits is the fence's to say
+            async.addListener(this);
+            parked = async;
+        } catch (IllegalStateException e) {
+            fence.cancel(ticket);
+            release(Outcome.CANCEL);
+            throw new IllegalStateException(
+                    "a request cannot wait without a thread: a filter that comes before the fence's does not support"
+                            + " asynchronous requests; let it (asyncSupported), or put it after",
+                    e);
         }
-        complete();
+        // Decided meanwhile: back through the server, as if it had been later.
+        if (!state.compareAndSet(State.NEW, State.PARKED) && !dispatched()) release(Outcome.CANCEL);
+        return true;
     }
 
     String refused() {
@@ -133,9 +123,14 @@ final class FencedRequest implements AsyncListener {
         return serving;
     }
 
-    /** Releases the permit when what was started asynchronously is over. */
-    void follow(AsyncContext async) {
-        async.addListener(this);
+    /** Releases the permit when what was started asynchronously is over; false: it is over already. */
+    boolean follow(HttpServletRequest request) {
+        try {
+            request.getAsyncContext().addListener(this);
+            return true;
+        } catch (IllegalStateException e) {
+            return false;
+        }
     }
 
     void release(Outcome outcome) {

@@ -206,6 +206,29 @@ class ServerTest {
         assertEquals("fast", get("/fast").get().body());
     }
 
+    @ParameterizedTest
+    @ValueSource(strings = {"tomcat", "jetty"})
+    void refusalsOfClientsThatLeftLeakNothing(String server) throws Exception {
+        start(server, "pathfence.workers=1");
+        shop.slow.shut();
+        var held = get("/slow");
+        awaitInFlight(1);
+        for (int i = 0; i < 5; i++) {
+            try (Socket s = new Socket("127.0.0.1", uri("").getPort())) {
+                OutputStream out = s.getOutputStream();
+                String get = "GET /fast HTTP/1.1\r\nhost: x\r\nx-pf-deadline: 100\r\n\r\n";
+                out.write(get.getBytes(StandardCharsets.US_ASCII));
+                out.flush();
+            }
+        }
+        while (fence.states().stream().mapToLong(ClassState::shed).sum() != 5) Thread.onSpinWait();
+        shop.slow.open();
+        held.get();
+        awaitInFlight(0);
+        assertEquals(0, fence.waiting());
+        assertEquals("fast", get("/fast").get().body());
+    }
+
     /**
      * Every chain holds a worker while it waits for another: none kept for those that come back, all would wait for each
      * other until their deadlines.

@@ -2,6 +2,8 @@
 package dev.temper.pathfence.thrift;
 
 import dev.temper.pathfence.Fence;
+import dev.temper.pathfence.Outcome;
+import dev.temper.pathfence.Permit;
 import java.util.List;
 import java.util.concurrent.AbstractExecutorService;
 import java.util.concurrent.ExecutorService;
@@ -35,7 +37,8 @@ public final class FencedExecutor extends AbstractExecutorService {
      * Puts the fence before workers.
      *
      * @param fence decides; it must stay open as long as this
-     * @param workers at least as many threads as the fence has workers
+     * @param workers at least as many threads as the fence has workers, and room to queue: a permit comes back a moment
+     *     before its thread is free. What they reject is refused: {@code full}, or {@code closed} after a shutdown
      */
     public FencedExecutor(Fence fence, ExecutorService workers) {
         this.fence = fence;
@@ -48,20 +51,35 @@ public final class FencedExecutor extends AbstractExecutorService {
         Job job = new Job(PeekingTransport.take(), System.nanoTime(), task);
         fence.submit(
                 job.incoming.call(),
-                permit -> workers.execute(job.with(permit)),
+                permit -> serve(job, permit),
                 reason -> refusals.execute(job.refused(reason)));
     }
 
+    private void serve(Job job, Permit permit) {
+        try {
+            workers.execute(job.with(permit));
+        } catch (RejectedExecutionException e) {
+            permit.release(Outcome.CANCEL); // it says nothing of a downstream
+            refusals.execute(job.refused(workers.isShutdown() ? "closed" : "full"));
+        }
+    }
+
+    /** Lets the workers finish what they were given. What waits in the fence is refused when its turn comes. */
     @Override
     public void shutdown() {
         workers.shutdown();
-        refusals.shutdown();
     }
 
+    /**
+     * Stops the workers. What waits in the fence is refused, as after {@link #shutdown}.
+     *
+     * @return what was granted and has not begun; it has no permit any more, and answers that it is refused if it is run
+     */
     @Override
     public List<Runnable> shutdownNow() {
-        refusals.shutdownNow();
-        return workers.shutdownNow();
+        List<Runnable> left = workers.shutdownNow();
+        for (Runnable r : left) if (r instanceof Job job) job.refused("closed").permit.release(Outcome.CANCEL);
+        return left;
     }
 
     @Override
@@ -71,13 +89,22 @@ public final class FencedExecutor extends AbstractExecutorService {
 
     @Override
     public boolean isTerminated() {
-        return workers.isTerminated() && refusals.isTerminated();
+        return workers.isTerminated() && last().isTerminated();
     }
 
     @Override
     public boolean awaitTermination(long timeout, TimeUnit unit) throws InterruptedException {
         long until = System.nanoTime() + unit.toNanos(timeout);
         return workers.awaitTermination(timeout, unit)
-                && refusals.awaitTermination(until - System.nanoTime(), TimeUnit.NANOSECONDS);
+                && last().awaitTermination(until - System.nanoTime(), TimeUnit.NANOSECONDS);
+    }
+
+    /**
+     * Who answers what was refused, once the workers have ended: what they rejected on the way had to be answered. What the
+     * fence decides after this has nobody who answers it: that goes to the fence's errors.
+     */
+    private ExecutorService last() {
+        refusals.shutdown();
+        return refusals;
     }
 }

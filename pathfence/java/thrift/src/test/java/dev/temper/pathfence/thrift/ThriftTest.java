@@ -17,8 +17,12 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.FutureTask;
+import java.util.concurrent.SynchronousQueue;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
 import org.apache.thrift.TApplicationException;
 import org.apache.thrift.protocol.TBinaryProtocol;
 import org.apache.thrift.protocol.TCompactProtocol;
@@ -49,6 +53,7 @@ class ThriftTest {
             .add(ClassConfig.of("fast", "fast", "read"))
             .build());
     private final Posts posts = new Posts();
+    private ExecutorService pool = Executors.newFixedThreadPool(WORKERS);
     private TServer server;
     private Thread serving;
     private int port;
@@ -60,7 +65,7 @@ class ThriftTest {
                 new TNonblockingServerSocket(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
         port = socket.getPort();
         FencedServerTransport transport = new FencedServerTransport(socket, listener);
-        FencedExecutor workers = new FencedExecutor(fence, Executors.newFixedThreadPool(WORKERS));
+        FencedExecutor workers = new FencedExecutor(fence, pool);
         TProcessor fenced = new FencedProcessor(processor, listener);
         server = kind.equals("hsha")
                 ? new THsHaServer(new THsHaServer.Args(transport)
@@ -159,6 +164,25 @@ class ThriftTest {
         awaitAll(0);
         garbage.close();
         assertEquals(1, fence.states().stream().mapToLong(s -> s.failed()).sum());
+    }
+
+    @ParameterizedTest
+    @CsvSource({"hsha", "selector"})
+    void whatBusyWorkersRejectIsRefused(String kind) throws Exception {
+        pool = new ThreadPoolExecutor(1, 1, 0, TimeUnit.SECONDS, new SynchronousQueue<>());
+        start(kind, "binary", Listener.of("posts", true), posts);
+        pool.submit(() -> {
+            posts.open.await();
+            return null;
+        });
+        TProtocol p = connect();
+        for (int i = 0; i < 2 * WORKERS; i++) {
+            TApplicationException e = assertThrows(TApplicationException.class, () -> Posts.call(p, "fast", Map.of()));
+            assertEquals("pf-shed: full", e.getMessage());
+        }
+        p.getTransport().close();
+        awaitAll(0);
+        assertEquals(0, fence.states().stream().mapToLong(s -> s.failed()).sum());
     }
 
     /**
