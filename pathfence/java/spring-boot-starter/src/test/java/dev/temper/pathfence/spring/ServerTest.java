@@ -7,7 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.temper.pathfence.ClassState;
 import dev.temper.pathfence.Fence;
 import io.micrometer.core.instrument.MeterRegistry;
-import java.io.OutputStream;
+import java.io.IOException;
 import java.net.Socket;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -185,6 +185,14 @@ class ServerTest {
         assertTrue(fence.states().stream().mapToLong(ClassState::failed).sum() >= 3, "failures count as such");
     }
 
+    /** A client that has asked, and may leave without an answer. */
+    private Socket asking(String page, String header) throws IOException {
+        Socket client = new Socket("127.0.0.1", uri("").getPort());
+        String request = "GET " + page + " HTTP/1.1\r\nhost: x\r\n" + header + "\r\n\r\n";
+        client.getOutputStream().write(request.getBytes(StandardCharsets.US_ASCII));
+        return client;
+    }
+
     @ParameterizedTest
     @ValueSource(strings = {"tomcat", "jetty"})
     void clientsThatLeaveLeakNothing(String server) throws Exception {
@@ -193,12 +201,9 @@ class ServerTest {
         var held = get("/slow");
         awaitInFlight(1);
         for (int i = 0; i < 5; i++) {
-            try (Socket s = new Socket("127.0.0.1", uri("").getPort())) {
-                OutputStream out = s.getOutputStream();
-                out.write("GET /large HTTP/1.1\r\nhost: x\r\n\r\n".getBytes(StandardCharsets.US_ASCII));
-                out.flush();
-                awaitWaiting(i + 1);
-            }
+            Socket client = asking("/large", "accept: */*");
+            awaitWaiting(i + 1);
+            client.close();
         }
         shop.slow.open();
         held.get();
@@ -213,14 +218,7 @@ class ServerTest {
         shop.slow.shut();
         var held = get("/slow");
         awaitInFlight(1);
-        for (int i = 0; i < 5; i++) {
-            try (Socket s = new Socket("127.0.0.1", uri("").getPort())) {
-                OutputStream out = s.getOutputStream();
-                String get = "GET /fast HTTP/1.1\r\nhost: x\r\nx-pf-deadline: 100\r\n\r\n";
-                out.write(get.getBytes(StandardCharsets.US_ASCII));
-                out.flush();
-            }
-        }
+        for (int i = 0; i < 5; i++) asking("/fast", "x-pf-deadline: 100").close();
         while (fence.states().stream().mapToLong(ClassState::shed).sum() != 5) Thread.onSpinWait();
         shop.slow.open();
         held.get();
