@@ -1,5 +1,5 @@
 # The path plane: PathFence. Included from the top-level Makefile.
-.PHONY: pathfence-deps pathfence-build pathfence-test pathfence-java-build pathfence-java-test pathfence-sanitize pathfence-vectors pathfence-simulation pathfence-bench-build pathfence-bench-java-build pathfence-bench pathfence-bench-java pathfence-bench-lab pathfence-report
+.PHONY: pathfence-deps pathfence-build pathfence-test pathfence-java-build pathfence-java-test pathfence-sanitize pathfence-vectors pathfence-simulation pathfence-bench-build pathfence-bench-java-build pathfence-bench pathfence-bench-java pathfence-bench-lab pathfence-report pathfence-example
 
 PATHFENCE_CPP := cd pathfence/cpp && cmake
 # Maven runs for a minute at most: time that a better compiler takes does not come back.
@@ -16,7 +16,13 @@ pathfence-build: ## the path plane's C++ library and its tests, in build/pathfen
 	$(PATHFENCE_CPP) --preset release >/dev/null
 	$(PATHFENCE_CPP) --build --preset release
 
-pathfence-test: pathfence-build pathfence-bench-build ## the C++ tests: vectors, leaks, wire, Thrift servers and clients; a short run of the benchmark
+pathfence-example: pathfence-build pathfence-top ## install the C++ library in build/pathfence/prefix; build and try a consumer
+	cmake --install build/pathfence/release --prefix build/pathfence/prefix >/dev/null
+	cmake -S pathfence/examples/cpp -B build/pathfence/example -DCMAKE_PREFIX_PATH=$(CURDIR)/build/pathfence/prefix >/dev/null
+	cmake --build build/pathfence/example
+	pathfence/examples/cpp/check build/pathfence/example/shop bin/pathfence
+
+pathfence-test: pathfence-build pathfence-bench-build pathfence-example ## the C++ tests: vectors, leaks, wire, Thrift servers and clients; an example; a short run of the benchmark
 	cd pathfence/cpp && ctest --preset release
 	$(GO) test -tags pathfence -count=1 ./pathfence/bench -args -node $(BENCH)/pathfence-bench-node
 
