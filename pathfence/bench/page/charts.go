@@ -22,8 +22,8 @@ func charts(r record.Record) (list []plot.Chart) {
 
 func onset(r record.Record, disturbance string) plot.Chart {
 	c := plot.Chart{
-		Title:  "Innocent path: " + disturbance,
-		XLabel: "seconds after the onset", YLabel: "mean latency, ms", FromZero: true,
+		Title:  disturbance,
+		XLabel: "seconds after the onset", YLabel: "innocent path: mean latency, ms", FromZero: true,
 	}
 	add := func(arm, disturbance string) {
 		if line := r.Onset(arm, disturbance, record.Innocent); len(line) > 0 {
