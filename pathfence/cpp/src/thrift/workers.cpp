@@ -129,11 +129,6 @@ void Workers::adjust(Lock& lock) {
     for (const auto& worker : gone) std::exchange(worker->runs_on, nullptr)->join();
 }
 
-Workers::Phase Workers::phase() const {
-    const Lock lock(mutex_);
-    return phase_;
-}
-
 Workers::Counts Workers::counts() const {
     const Lock lock(mutex_);
     return {wanted_, staff_.size() - left_, idle_.size(), pending_.size()};

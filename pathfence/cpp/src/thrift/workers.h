@@ -9,6 +9,7 @@
 
 #include <thrift/concurrency/ThreadFactory.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -42,7 +43,7 @@ public:
     // Throws IllegalStateException before start() and after stop().
     void add(Task task);
 
-    Phase phase() const;
+    Phase phase() const { return phase_; }
     Counts counts() const;
     std::shared_ptr<ThreadFactory> factory() const;
     // Of the threads that are started from now on.
@@ -60,7 +61,7 @@ private:
     mutable std::mutex mutex_;
     std::condition_variable changed_;  // a worker has left, or as many are wanted as there are
     std::shared_ptr<ThreadFactory> factory_ = std::make_shared<ThreadFactory>();
-    Phase phase_ = Phase::fresh;
+    std::atomic<Phase> phase_{Phase::fresh};  // changes under the lock
     std::size_t wanted_;
     std::vector<std::shared_ptr<Worker>> staff_;
     std::size_t left_ = 0;                       // of staff_
