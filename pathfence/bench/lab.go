@@ -1,16 +1,13 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
-	"temper.dev/temper/internal/bench"
 	"temper.dev/temper/internal/cli"
 	"temper.dev/temper/internal/exit"
 	"temper.dev/temper/pathfence/bench/inlab"
@@ -87,21 +84,15 @@ func (f *flags) runInLab(cmd *cobra.Command) error {
 	if guest.Files, err = inlab.Pack(self, f.node, folder); err != nil {
 		return exit.New(exit.Usage, "build it with 'make pathfence-bench-build'", "%w", err)
 	}
-	r, err := f.labRecord(study, guest.Files)
+	m := record.Machine{CPUs: inlab.CPUs, Lab: true}
+	if m.Hashes, err = guest.Files.Hashes(); err != nil {
+		return err
+	}
+	r, err := f.begin(cmd, study, m)
 	if err != nil {
 		return err
 	}
-	if f.instructions && r.Instructions == nil {
-		if r.Instructions, err = study.Instructions(cmd.Context(), cmd.ErrOrStderr()); err != nil {
-			return exit.New(exit.Failed, "", "%w", err)
-		}
-	}
-	err = guest.Do(cmd.Context(), study, f.guestArguments(), &r, func() error {
-		if f.file == "" {
-			return nil
-		}
-		return bench.WriteJSON(f.file, r)
-	})
+	err = guest.Do(cmd.Context(), study, f.guestArguments(), &r, func() error { return f.keep(r) })
 	switch {
 	case cmd.Context().Err() != nil:
 		return cli.Interrupted()
@@ -109,25 +100,6 @@ func (f *flags) runInLab(cmd *cobra.Command) error {
 		return exit.New(exit.Failed, "", "%w", err)
 	}
 	return f.report(cmd.OutOrStdout(), r)
-}
-
-// labRecord is what the file has of the same plan already, or an empty record.
-func (f *flags) labRecord(study trial.Study, files inlab.Files) (r record.Record, err error) {
-	r = record.Record{Schema: record.Schema, Seed: f.seed, Plan: study.Plan(), Machine: record.Machine{CPUs: inlab.CPUs, Lab: true}}
-	if r.Machine.Hashes, err = files.Hashes(); err != nil || f.file == "" {
-		return r, err
-	}
-	begun, err := read(f.file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return r, nil
-	}
-	if err == nil {
-		err = inlab.Resume(begun, &r)
-	}
-	if err != nil {
-		return r, fmt.Errorf("%s: %w", f.file, err)
-	}
-	return r, nil
 }
 
 // guestArguments tell the guest's bench what is measured.

@@ -2,6 +2,9 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -53,7 +56,7 @@ func (f *flags) choice(cmd *cobra.Command) {
 	cmd.Flags().IntVar(&f.repetitions, "repetitions", 5, "how often all is done")
 	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "of the arrivals and of the order of the runs")
 	cmd.Flags().BoolVar(&f.quick, "quick", false, "a look: fewer arms and disturbances, shorter runs, once")
-	cmd.Flags().StringVar(&f.file, "json", "", "file for the record; written as it grows")
+	cmd.Flags().StringVar(&f.file, "json", "", "file for the record; written as it grows, gone on with if it is of the same plan, seed and build")
 }
 
 func (f *flags) counting(cmd *cobra.Command) {
@@ -68,21 +71,17 @@ func (f *flags) run(cmd *cobra.Command) error {
 	if f.instructions && f.jar != "" {
 		return exit.New(exit.Usage, "leave out one of the two", "--instructions counts those of the C++ service, not of a Java virtual machine")
 	}
-	r := record.Record{Schema: record.Schema, Seed: f.seed, Plan: study.Plan()}
-	if r.Machine, err = machine(f.node, f.jar); err != nil {
+	m, err := machine(f.node, f.jar)
+	if err != nil {
 		return exit.New(exit.Usage, "build it with 'make pathfence-bench-build'", "%w", err)
 	}
-	if f.instructions {
-		if r.Instructions, err = study.Instructions(cmd.Context(), cmd.ErrOrStderr()); err != nil {
-			return exit.New(exit.Failed, "", "%w", err)
-		}
+	r, err := f.begin(cmd, study, m)
+	if err != nil {
+		return err
 	}
-	err = study.Do(cmd.Context(), cmd.ErrOrStderr(), func(rows []record.Row) error {
+	err = study.Do(cmd.Context(), cmd.ErrOrStderr(), r.Rows, func(rows []record.Row) error {
 		r.Rows = append(r.Rows, rows...)
-		if f.file == "" {
-			return nil
-		}
-		return bench.WriteJSON(f.file, r)
+		return f.keep(r)
 	})
 	if err != nil && cmd.Context().Err() == nil {
 		return exit.New(exit.Failed, "", "%w", err)
@@ -94,6 +93,34 @@ func (f *flags) run(cmd *cobra.Command) error {
 		return cli.Interrupted()
 	}
 	return nil
+}
+
+// begin is what the file has of the same plan already, or a record without rows; with instructions, if they are asked for.
+func (f *flags) begin(cmd *cobra.Command, study trial.Study, m record.Machine) (r record.Record, err error) {
+	r = record.Record{Schema: record.Schema, Seed: f.seed, Plan: study.Plan(), Machine: m}
+	if f.file != "" {
+		begun, err := read(f.file)
+		if err == nil {
+			err = r.Resume(begun)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return r, fmt.Errorf("%s: %w", f.file, err)
+		}
+	}
+	if f.instructions && r.Instructions == nil {
+		if r.Instructions, err = study.Instructions(cmd.Context(), cmd.ErrOrStderr()); err != nil {
+			return r, exit.New(exit.Failed, "", "%w", err)
+		}
+	}
+	return r, nil
+}
+
+// keep writes the record, if there is a file for it.
+func (f *flags) keep(r record.Record) error {
+	if f.file == "" {
+		return nil
+	}
+	return bench.WriteJSON(f.file, r)
 }
 
 // java keeps the compiler's work short: what it takes later is no longer the service's.

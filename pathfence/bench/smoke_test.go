@@ -29,7 +29,7 @@ func TestSmoke(t *testing.T) {
 	defer func() { trial.Quick = restore }()
 
 	file := filepath.Join(t.TempDir(), "record.json")
-	var shown, again bytes.Buffer
+	var shown, again, gone bytes.Buffer
 	execute := func(out *bytes.Buffer, arguments ...string) {
 		t.Helper()
 		cmd := newCommand()
@@ -57,8 +57,9 @@ func TestSmoke(t *testing.T) {
 	}
 	execute(&shown, run...)
 	execute(&again, "report", "--regardless", file)
-	if shown.String() != again.String() {
-		t.Errorf("the run says\n%s\nand its record\n%s", &shown, &again)
+	execute(&gone, run...) // on with a record that lacks nothing
+	if shown.String() != again.String() || shown.String() != gone.String() {
+		t.Errorf("the run says\n%s\nits record\n%s\nand the run again\n%s", &shown, &again, &gone)
 	}
 
 	r, err := read(file)

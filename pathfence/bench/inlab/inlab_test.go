@@ -7,9 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"temper.dev/temper/internal/exit"
 	"temper.dev/temper/pathfence/bench/record"
 	"temper.dev/temper/pathfence/bench/trial"
 )
@@ -88,37 +86,6 @@ func TestLostGuests(t *testing.T) {
 		err := g.Do(t.Context(), s, nil, &r, func() error { return nil })
 		if len(r.Rows) != c.rows || (err == nil) != (c.failed == "") || err != nil && !strings.Contains(err.Error(), c.failed) {
 			t.Errorf("%s: %d rows, %v", what, len(r.Rows), err)
-		}
-	}
-}
-
-// A record of the same plan, seed and build is gone on with; any other is refused.
-func TestResume(t *testing.T) {
-	s := study(t)
-	now := record.Record{Seed: 1, Plan: s.Plan(), Machine: record.Machine{Hashes: map[string]string{"node": "a"}}}
-	begun := func(change func(*record.Record)) record.Record {
-		r := now
-		r.Plan = plain(now.Plan) // as a file has it
-		r.Machine = record.Machine{Kernel: "6.18", Hashes: map[string]string{"node": "a"}}
-		r.Rows = []record.Row{{Repetition: 1}}
-		change(&r)
-		return r
-	}
-	same := now
-	if err := Resume(begun(func(*record.Record) {}), &same); err != nil || len(same.Rows) != 1 || same.Machine.Kernel != "6.18" {
-		t.Errorf("%v: %+v", err, same)
-	}
-	for what, change := range map[string]func(*record.Record){
-		"seed":    func(r *record.Record) { r.Seed = 2 },
-		"program": func(r *record.Record) { r.Machine.Hashes["node"] = "b" },
-		"plan": func(r *record.Record) {
-			s.Timeline.After += time.Second
-			r.Plan = plain(s.Plan())
-		},
-	} {
-		other := now
-		if err := Resume(begun(change), &other); exit.StatusOf(err) != exit.Usage || len(other.Rows) != 0 {
-			t.Errorf("another %s: %v, %+v", what, err, other.Rows)
 		}
 	}
 }

@@ -2,13 +2,9 @@ package inlab
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"maps"
-	"reflect"
 	"time"
 
-	"temper.dev/temper/internal/exit"
 	"temper.dev/temper/pathfence/bench/record"
 	"temper.dev/temper/pathfence/bench/trial"
 )
@@ -60,28 +56,6 @@ func repetitions(r record.Record) map[int]bool {
 		has[row.Repetition] = true
 	}
 	return has
-}
-
-// Resume takes over the rows of a record that was begun with the same plan and programs.
-func Resume(begun record.Record, now *record.Record) error {
-	same := begun.Seed == now.Seed && maps.Equal(begun.Machine.Hashes, now.Machine.Hashes) && reflect.DeepEqual(plain(begun.Plan), plain(now.Plan))
-	if !same {
-		return exit.New(exit.Usage, "move it away, or build and ask for the same again", "the record there is of another plan, seed or build")
-	}
-	now.Machine, now.Instructions, now.Rows = begun.Machine, begun.Instructions, begun.Rows
-	return nil
-}
-
-// plain is a value as a file has it.
-func plain(v any) (out any) {
-	text, err := json.Marshal(v)
-	if err == nil {
-		err = json.Unmarshal(text, &out)
-	}
-	if err != nil {
-		panic(err) // plans hold nothing that JSON cannot
-	}
-	return out
 }
 
 // progress says how far a study is.

@@ -1,8 +1,8 @@
 // Package record is what the path plane's benchmark leaves behind: rows of what was measured, what they add up to, the
 // table, and the bars that they are held against.
 //
-// record.go: the layout. measure.go: from requests to a row. paired.go: ratios within a repetition, and their medians.
-// table.go, bars.go: what a person reads.
+// record.go: the layout. resume.go: a record that was begun. measure.go: from requests to a row. paired.go: ratios within a
+// repetition, and their medians. table.go, bars.go: what a person reads.
 package record
 
 import "slices"

@@ -154,22 +154,33 @@ func (r Run) saturate(ctx context.Context, start, end time.Time, client load.Tar
 	return all, fault
 }
 
-// rows tells what each path got while it was disturbed; and after it was slowed, while it recovered.
+// rows tells what each path got in each part of the run.
 func (r Run) rows(results []load.Result, marks map[time.Duration]stage.CPU) (rows []record.Row) {
-	tell := func(disturbance string, from, to time.Duration) {
-		w := record.Window{From: from, To: to, Target: r.Scale.Target, Patience: r.Scale.Patience}
+	for _, p := range r.parts() {
+		w := record.Window{From: p.from, To: p.to, Target: r.Scale.Target, Patience: r.Scale.Patience}
 		for _, group := range r.groups() {
 			row := r.row(w, results, group)
-			row.Arm, row.Disturbance, row.Repetition = r.Arm.Name, disturbance, r.Repetition
-			row.Judge(stage.Foreign(marks[from], marks[to]), r.Timeline.Late)
+			row.Arm, row.Disturbance, row.Repetition = r.Arm.Name, p.disturbance, r.Repetition
+			row.Judge(stage.Foreign(marks[p.from], marks[p.to]), r.Timeline.Late)
 			rows = append(rows, row)
 		}
 	}
-	tell(r.Disturbance.Name, r.Timeline.WarmUp, r.Timeline.over())
-	if r.Disturbance.Name == record.Slow && r.Arm.Name != record.Capacity || r.Disturbance.Name == record.None && r.Arm.Name == record.Alone {
-		tell(record.Recovery, r.Timeline.over(), r.Timeline.end())
-	}
 	return rows
+}
+
+// part is a time of a run that rows tell of.
+type part struct {
+	disturbance string
+	from, to    time.Duration
+}
+
+// parts are the time of the disturbance; and after the downstream was slowed, that of recovery.
+func (r Run) parts() []part {
+	parts := []part{{r.Disturbance.Name, r.Timeline.WarmUp, r.Timeline.over()}}
+	if r.Disturbance.Name == record.Slow && r.Arm.Name != record.Capacity || r.Disturbance.Name == record.None && r.Arm.Name == record.Alone {
+		parts = append(parts, part{record.Recovery, r.Timeline.over(), r.Timeline.end()})
+	}
+	return parts
 }
 
 // row adds up the requests of a group's paths, and tells of each path where there are several.

@@ -24,15 +24,17 @@ type Study struct {
 	Seed         uint64
 }
 
-// Do does all runs, a repetition after the other, each in an order of its own that follows from the seed. It says on log
-// how far it is, and gives each run's rows to done as soon as there are any.
-func (s Study) Do(ctx context.Context, log io.Writer, done func([]record.Row) error) error {
-	count, total := 0, s.Repetitions*len(s.repetition(0))
+// Do does the runs that a record's rows lack, a repetition after the other, each in an order of its own that follows from
+// the seed. It says on log how far it is, and gives each run's rows to done as soon as there are any.
+func (s Study) Do(ctx context.Context, log io.Writer, has []record.Row, done func([]record.Row) error) error {
+	has = slices.Clip(has)
+	count, total := 0, s.open(has)
 	for repetition := range s.Repetitions {
-		runs := s.repetition(repetition)
-		for retry := 0; retry <= s.Retries && len(runs) > 0; retry++ {
-			var again []Run
-			for _, r := range runs {
+		for retry := range s.Retries + 1 {
+			for _, r := range s.repetition(repetition) {
+				if !r.due(has, retry) {
+					continue
+				}
 				count++
 				fmt.Fprintf(log, "run %d of %d · repetition %d · %s · %s · about %v left\n", count, total, repetition+1, r.Disturbance.Name, r.Arm.Name, s.left(total-count+1))
 				rows, err := r.Do(ctx)
@@ -42,17 +44,29 @@ func (s Study) Do(ctx context.Context, log io.Writer, done func([]record.Row) er
 				if err := done(rows); err != nil {
 					return err
 				}
-				if i := slices.IndexFunc(rows, func(row record.Row) bool { return !row.Valid }); i >= 0 {
+				has = append(has, rows...)
+				if i := slices.IndexFunc(rows, invalid); i >= 0 {
 					fmt.Fprintf(log, "  does not count: %s\n", rows[i].InvalidReason)
-					again = append(again, r)
+					if retry < s.Retries {
+						total++
+					}
 				}
-			}
-			if runs = again; retry < s.Retries {
-				total += len(again)
 			}
 		}
 	}
 	return nil
+}
+
+// open is how many runs some rows lack.
+func (s Study) open(has []record.Row) (n int) {
+	for repetition := range s.Repetitions {
+		for _, r := range s.repetition(repetition) {
+			if r.due(has, s.Retries) {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // Repeat does the runs of one repetition, each once, and gives each run's rows to done.
