@@ -7,12 +7,12 @@ import dev.temper.pathfence.Outcome;
 import dev.temper.pathfence.PathContext;
 import dev.temper.pathfence.Permit;
 import dev.temper.pathfence.Serving;
-import jakarta.servlet.AsyncContext;
 import jakarta.servlet.AsyncEvent;
 import jakarta.servlet.AsyncListener;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicReference;
 
 /**
@@ -34,21 +34,22 @@ final class FencedRequest implements AsyncListener {
     private final PathContext context;
     private final String service;
     private final long since;
-    private final HttpServletResponse response;
     private final AtomicReference<State> state = new AtomicReference<>(State.NEW);
     private Fence fence;
     private volatile long ticket;
-    private volatile AsyncContext parked;
+    private volatile Runnable resume;
     private volatile Permit permit;
     private volatile Serving serving;
     private volatile String refused;
+    /** By the filter: whoever comes before leaves what it holds to that. */
+    private volatile HttpServletResponse taken;
+
     private volatile boolean clientGone;
 
-    FencedRequest(PathContext context, String service, long since, HttpServletResponse response) {
+    FencedRequest(PathContext context, String service, long since) {
         this.context = context;
         this.service = service;
         this.since = since;
-        this.response = response;
     }
 
     void submit(Fence to, Call call) {
@@ -73,45 +74,49 @@ final class FencedRequest implements AsyncListener {
      */
     private boolean decided() {
         if (state.compareAndSet(State.NEW, State.DECIDED)) return true;
-        return state.compareAndSet(State.PARKED, State.DECIDED) && dispatched();
+        return state.compareAndSet(State.PARKED, State.DECIDED) && resumed();
     }
 
-    private boolean dispatched() {
+    private boolean resumed() {
         try {
-            parked.dispatch();
+            resume.run();
             return true;
-        } catch (IllegalStateException e) {
+        } catch (IllegalStateException | RejectedExecutionException e) {
             return false; // the server has ended it
         }
     }
 
-    /** Answers at once. */
-    static void refuse(HttpServletResponse response, String reason) throws IOException {
-        response.setStatus(HttpServletResponse.SC_SERVICE_UNAVAILABLE);
-        response.setHeader("x-pf-shed", reason);
-        response.setHeader("retry-after", "1");
-        response.setContentLength(0);
-        response.flushBuffer();
+    boolean isDecided() {
+        return state.get() == State.DECIDED;
     }
 
-    /** Lets the request wait without a thread; false if it is decided already. */
-    boolean park(HttpServletRequest request) {
-        if (state.get() == State.DECIDED) return false;
-        try {
-            AsyncContext async = request.startAsync();
-            async.setTimeout(0); // how long it waits is the fence's to say
-            async.addListener(this);
-            parked = async;
-        } catch (IllegalStateException e) {
-            fence.cancel(ticket);
-            release(Outcome.CANCEL);
-            throw new IllegalStateException(
-                    "a request cannot wait without a thread: a filter that comes before the fence's does not support"
-                            + " asynchronous requests; let it (asyncSupported), or put it after",
-                    e);
-        }
-        // Decided meanwhile: back through the server, as if it had been later.
-        if (!state.compareAndSet(State.NEW, State.PARKED) && !dispatched()) release(Outcome.CANCEL);
+    /**
+     * Lets the request wait without a thread.
+     *
+     * @param back sends it back through the server, and throws IllegalStateException or RejectedExecutionException if that
+     *     has ended it
+     * @return false if it is decided already
+     */
+    boolean park(Runnable back) {
+        resume = back;
+        return state.compareAndSet(State.NEW, State.PARKED);
+    }
+
+    /** The same for a server that takes a request back only as it does those that have waited. */
+    void parkAnyway(Runnable back) {
+        if (!park(back) && !resumed()) release(Outcome.CANCEL);
+    }
+
+    /** The server cannot let it wait. */
+    void withdraw() {
+        fence.cancel(ticket);
+        release(Outcome.CANCEL);
+    }
+
+    /** The server has lost it; true if it waited. */
+    boolean abandon() {
+        if (!state.compareAndSet(State.PARKED, State.OVER)) return false;
+        fence.cancel(ticket);
         return true;
     }
 
@@ -121,6 +126,20 @@ final class FencedRequest implements AsyncListener {
 
     Serving serving() {
         return serving;
+    }
+
+    /** The filter serves it, and gives the permit back. */
+    void take(HttpServletResponse response) {
+        taken = response;
+    }
+
+    boolean isTaken() {
+        return taken != null;
+    }
+
+    /** The server is done with it: one that no filter has seen had a worker for nothing. */
+    void leave() {
+        if (!isTaken()) release(Outcome.CANCEL);
     }
 
     /** Releases the permit when what was started asynchronously is over; false: it is over already. */
@@ -139,15 +158,22 @@ final class FencedRequest implements AsyncListener {
     }
 
     private Outcome outcome() {
-        if (clientGone) return Outcome.CANCEL;
-        return response.getStatus() >= 500 ? Outcome.FAIL : Outcome.OK;
+        if (clientGone || taken == null) return Outcome.CANCEL;
+        return taken.getStatus() >= 500 ? Outcome.FAIL : Outcome.OK;
+    }
+
+    /** Answers at once. */
+    static void refuse(HttpServletResponse response, String reason) throws IOException {
+        response.setStatus(HttpServletResponse.SC_SERVICE_UNAVAILABLE);
+        response.setHeader("x-pf-shed", reason);
+        response.setHeader("retry-after", "1");
+        response.setContentLength(0);
+        response.flushBuffer();
     }
 
     @Override
     public void onComplete(AsyncEvent event) {
-        State before = state.getAndSet(State.OVER);
-        if (before == State.PARKED) fence.cancel(ticket);
-        if (permit != null) permit.release(outcome());
+        if (!abandon()) release(outcome());
     }
 
     @Override

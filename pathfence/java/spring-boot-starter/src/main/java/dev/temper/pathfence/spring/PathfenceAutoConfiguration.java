@@ -6,6 +6,8 @@ import io.micrometer.core.instrument.binder.MeterBinder;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.Servlet;
 import java.util.EnumSet;
+import org.apache.catalina.valves.ValveBase;
+import org.eclipse.jetty.ee11.servlet.ServletContextHandler;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.actuate.endpoint.annotation.Endpoint;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
@@ -14,7 +16,10 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean
 import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
+import org.springframework.boot.jetty.ConfigurableJettyWebServerFactory;
 import org.springframework.boot.restclient.RestClientCustomizer;
+import org.springframework.boot.tomcat.ConfigurableTomcatWebServerFactory;
+import org.springframework.boot.web.server.WebServerFactoryCustomizer;
 import org.springframework.boot.web.servlet.FilterRegistrationBean;
 import org.springframework.boot.webclient.WebClientCustomizer;
 import org.springframework.context.annotation.Bean;
@@ -75,15 +80,40 @@ public class PathfenceAutoConfiguration {
         }
 
         @Bean
-        FilterRegistrationBean<FenceFilter> pathfenceFilter(
-                Fence fence, PathfenceProperties properties, ObjectProvider<RequestKeys> keys) {
+        Admission pathfenceAdmission(Fence fence, PathfenceProperties properties, ObjectProvider<RequestKeys> keys) {
             RequestKeys all = keys.getIfAvailable(() -> new RouteKeys(properties.routes(), request -> ""));
-            FilterRegistrationBean<FenceFilter> bean = new FilterRegistrationBean<>(
-                    new FenceFilter(fence, all, properties.service(), properties.trusted(), properties.exempt()));
+            return new Admission(fence, all, properties.service(), properties.trusted(), properties.exempt());
+        }
+
+        @Bean
+        FilterRegistrationBean<FenceFilter> pathfenceFilter(Admission admission) {
+            FilterRegistrationBean<FenceFilter> bean = new FilterRegistrationBean<>(new FenceFilter(admission));
             bean.setDispatcherTypes(EnumSet.of(DispatcherType.REQUEST, DispatcherType.ASYNC));
             bean.setAsyncSupported(true);
             bean.setOrder(Ordered.HIGHEST_PRECEDENCE);
             return bean;
+        }
+
+        /** Tomcat. */
+        @Configuration(proxyBeanMethods = false)
+        @ConditionalOnClass({ValveBase.class, ConfigurableTomcatWebServerFactory.class})
+        static class InTomcat {
+            @Bean
+            WebServerFactoryCustomizer<ConfigurableTomcatWebServerFactory> pathfenceTomcat(Admission admission) {
+                return factory -> factory.addEngineValves(new FenceValve(admission));
+            }
+        }
+
+        /** Jetty. */
+        @Configuration(proxyBeanMethods = false)
+        @ConditionalOnClass({ServletContextHandler.class, ConfigurableJettyWebServerFactory.class})
+        static class InJetty {
+            @Bean
+            WebServerFactoryCustomizer<ConfigurableJettyWebServerFactory> pathfenceJetty(Admission admission) {
+                return factory -> factory.addServerCustomizers(
+                        server -> server.getDescendants(ServletContextHandler.class)
+                                .forEach(servlets -> servlets.insertHandler(new FenceHandler(admission))));
+            }
         }
     }
 

@@ -22,7 +22,7 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
  * @param queueMax the longest queue of a class
  * @param unknownBuckets classes for keys that are not known
  * @param classes the classes that have a name
- * @param off whether the fence starts switched off
+ * @param off whether the fence starts switched off, if there is no file
  * @param service this service's name in what travels with a request; empty: re-entry is not seen
  * @param trusted whether peers may choose keys and depths
  * @param routes from a path pattern, as in {@code /orders/**}, to a key; the first that matches counts
@@ -48,11 +48,16 @@ public record PathfenceProperties(
         Map<String, String> edges,
         @DefaultValue("true") boolean propagate) {
 
-    /** Fills in empty lists. */
+    /** Fills in empty lists, and refuses patterns that match nothing. */
     public PathfenceProperties {
         classes = classes == null ? List.of() : List.copyOf(classes);
         routes = routes == null ? Map.of() : new LinkedHashMap<>(routes);
         edges = edges == null ? Map.of() : Map.copyOf(edges);
+        for (String pattern : routes.keySet()) {
+            if (pattern.startsWith("/")) continue;
+            throw new IllegalArgumentException("pathfence.routes: \"" + pattern + "\" is no path pattern, it does not begin"
+                    + " with a slash; where slashes are lost, write it in brackets: \"[/items/**]\"");
+        }
     }
 
     /**

@@ -2,6 +2,7 @@
 package dev.temper.pathfence.spring;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.temper.pathfence.ClassState;
@@ -11,6 +12,7 @@ import java.io.IOException;
 import java.net.Socket;
 import java.net.URI;
 import java.net.http.HttpClient;
+import java.net.http.HttpClient.Version;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
@@ -20,7 +22,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -34,8 +38,10 @@ import org.springframework.context.ConfigurableApplicationContext;
 /** The starter in a real Tomcat and a real Jetty, over real HTTP. What is awaited is a state or a latch, never a time. */
 @Timeout(180)
 class ServerTest {
-    private static final Map<String, Class<? extends ServletWebServerFactory>> SERVERS =
-            Map.of("tomcat", TomcatServletWebServerFactory.class, "jetty", JettyServletWebServerFactory.class);
+    private static final Map<String, Class<? extends ServletWebServerFactory>> SERVERS = Map.of(
+            "tomcat", TomcatServletWebServerFactory.class,
+            "tomcat, HTTP/2", TomcatServletWebServerFactory.class,
+            "jetty", JettyServletWebServerFactory.class);
 
     private static final Map<String, Integer> STATUS = Map.of(
             "/throws", 500, "/async", 200, "/asyncThrows", 500, "/asyncTimesOut", 503, "/none", 404, "/missing/7", 404);
@@ -48,6 +54,7 @@ class ServerTest {
     private void start(String server, String... more) {
         Map<String, Object> properties = new LinkedHashMap<>(Map.of(
                 "server.port", "0",
+                "server.http2.enabled", String.valueOf(server.endsWith("HTTP/2")),
                 "test.server", SERVERS.get(server).getName(),
                 "server.tomcat.threads.max", "8",
                 "server.tomcat.threads.min-spare", "1",
@@ -81,12 +88,14 @@ class ServerTest {
         return client.sendAsync(b.build(), HttpResponse.BodyHandlers.ofString());
     }
 
-    private HttpResponse<String> post(String path, String json) throws Exception {
-        HttpRequest r = HttpRequest.newBuilder(uri(path))
-                .header("content-type", "application/json")
-                .POST(HttpRequest.BodyPublishers.ofString(json))
-                .build();
-        return client.send(r, HttpResponse.BodyHandlers.ofString());
+    private CompletableFuture<HttpResponse<String>> post(String path, String body, String... headers) {
+        HttpRequest.Builder b = HttpRequest.newBuilder(uri(path)).POST(HttpRequest.BodyPublishers.ofString(body));
+        for (int i = 0; i < headers.length; i += 2) b.header(headers[i], headers[i + 1]);
+        return client.sendAsync(b.build(), HttpResponse.BodyHandlers.ofString());
+    }
+
+    private String switchOff(boolean off) throws Exception {
+        return post("/actuator/pathfence", "{\"off\":" + off + "}", "content-type", "application/json").get().body();
     }
 
     private void awaitInFlight(long count) {
@@ -156,9 +165,9 @@ class ServerTest {
         for (int i = 0; i < 6; i++) slow.add(get("/slow"));
         while (fence.inFlight() + fence.waiting() != 6) Thread.onSpinWait();
         assertTrue(fence.inFlight() < 4);
-        assertTrue(post("/actuator/pathfence", "{\"off\":true}").body().contains("\"off\":true"));
+        assertTrue(switchOff(true).contains("\"off\":true"));
         assertEquals(4, fence.inFlight(), "off, whoever waits takes what is free");
-        assertTrue(post("/actuator/pathfence", "{\"off\":false}").body().contains("\"off\":false"));
+        assertTrue(switchOff(false).contains("\"off\":false"));
         shop.slow.open();
         for (var s : slow) assertEquals("slow", s.get().body());
         String seen = get("/actuator/pathfence").get().body();
@@ -175,6 +184,9 @@ class ServerTest {
             assertEquals(STATUS.get(path), status, path);
             awaitInFlight(0);
         }
+        // Tomcat answers before it comes to filters, after the fence.
+        assertEquals(404, get("/WEB-INF/web.xml").get().statusCode());
+        awaitInFlight(0);
         // A worker is held while what was started asynchronously goes on.
         var pending = get("/pending");
         awaitInFlight(1);
@@ -183,6 +195,76 @@ class ServerTest {
         awaitInFlight(0);
         assertEquals(0, fence.waiting());
         assertTrue(fence.states().stream().mapToLong(ClassState::failed).sum() >= 3, "failures count as such");
+    }
+
+    /** Holds the only worker until what was asked for waits, and gives the answers. */
+    private List<HttpResponse<String>> waited(int count, Supplier<List<CompletableFuture<HttpResponse<String>>>> ask)
+            throws Exception {
+        shop.slow.shut();
+        var held = get("/slow");
+        awaitInFlight(1);
+        var asked = ask.get();
+        awaitWaiting(count);
+        shop.slow.open();
+        held.get();
+        List<HttpResponse<String>> answers = new ArrayList<>();
+        for (var a : asked) answers.add(a.get(60, TimeUnit.SECONDS));
+        awaitInFlight(0);
+        return answers;
+    }
+
+    /** The application's filters see a request that waits as they see any other: once, with all that comes of it. */
+    @ParameterizedTest
+    @ValueSource(strings = {"tomcat", "tomcat, HTTP/2", "jetty"})
+    void whatHasWaitedIsARequestLikeAnyOther(String server) throws Exception {
+        start(server, "pathfence.workers=1");
+        Supplier<List<CompletableFuture<HttpResponse<String>>>> ask = () -> List.of(
+                post("/guarded", "a", "x-name", "eve"), post("/guarded", "b"), post("/guarded", "c", "x-name", "bob"));
+        List<HttpResponse<String>> waited = waited(3, ask);
+        assertEquals(server.endsWith("HTTP/2") ? Version.HTTP_2 : Version.HTTP_1_1, waited.get(0).version());
+        assertEquals("eve sent a in a REQUEST, seen 1", waited.get(0).body());
+        assertEquals(401, waited.get(1).statusCode(), "the filter that authenticates was passed by");
+        assertEquals("bob sent c in a REQUEST, seen 1", waited.get(2).body());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"tomcat", "tomcat, HTTP/2", "jetty"})
+    void whatHasWaitedEndsAsItWouldHave(String server) throws Exception {
+        start(server, "pathfence.workers=1");
+        List<String> paths = List.copyOf(STATUS.keySet());
+        List<HttpResponse<String>> waited = waited(paths.size(), () -> paths.stream().map(this::get).toList());
+        for (int i = 0; i < paths.size(); i++) {
+            HttpResponse<String> atOnce = get(paths.get(i)).get();
+            assertEquals(STATUS.get(paths.get(i)), waited.get(i).statusCode(), paths.get(i));
+            assertEquals(withoutTime(atOnce.body()), withoutTime(waited.get(i).body()), paths.get(i));
+        }
+        awaitInFlight(0);
+        assertEquals(0, fence.waiting());
+    }
+
+    private static String withoutTime(String body) {
+        return body.replaceAll("\"timestamp\":\"[^\"]*\"", "");
+    }
+
+    /** Spring drops the slashes of a map's key that does not stand in brackets. */
+    @Test
+    void aRouteThatLostItsSlashesIsAnError() {
+        Throwable e = assertThrows(RuntimeException.class, () -> start("tomcat", "pathfence.routes./items/**=items"));
+        while (e.getCause() != null) e = e.getCause();
+        assertTrue(e.getMessage().contains("[/items/**]"), e.getMessage());
+    }
+
+    @Test
+    void aServerInWhichNothingCanWaitSaysSo() throws Exception {
+        start("tomcat", "pathfence.workers=1", "test.valve=false");
+        shop.slow.shut();
+        var held = get("/slow");
+        awaitInFlight(1);
+        assertEquals(500, get("/fast").get().statusCode());
+        assertEquals(0, fence.waiting());
+        shop.slow.open();
+        assertEquals("slow", held.get().body());
+        awaitInFlight(0);
     }
 
     /** A client that has asked, and may leave without an answer. */

@@ -2,21 +2,35 @@
 package dev.temper.pathfence.spring;
 
 import dev.temper.pathfence.Serving;
+import jakarta.servlet.Filter;
+import jakarta.servlet.FilterChain;
+import jakarta.servlet.ServletException;
+import jakarta.servlet.ServletRequest;
+import jakarta.servlet.ServletResponse;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
+import java.io.IOException;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.catalina.connector.Request;
+import org.apache.catalina.connector.Response;
+import org.apache.catalina.valves.ValveBase;
 import org.springframework.beans.factory.annotation.Value;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
+import org.springframework.boot.tomcat.servlet.TomcatServletWebServerFactory;
 import org.springframework.boot.web.server.servlet.ServletWebServerFactory;
 import org.springframework.context.annotation.Bean;
+import org.springframework.stereotype.Component;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.PathVariable;
+import org.springframework.web.bind.annotation.PostMapping;
+import org.springframework.web.bind.annotation.RequestBody;
 import org.springframework.web.bind.annotation.RestController;
 import org.springframework.web.client.RestClient;
 import org.springframework.web.context.request.async.DeferredResult;
+import org.springframework.web.filter.OncePerRequestFilter;
 import org.springframework.web.reactive.function.client.WebClient;
 
 /** A service with a slow path, a fast one, and handlers that end in every way there is. */
@@ -60,9 +74,61 @@ class Shop {
     }
 
     @Bean
-    static ServletWebServerFactory server(@Value("${test.server}") Class<? extends ServletWebServerFactory> type)
+    static ServletWebServerFactory server(
+            @Value("${test.server}") Class<? extends ServletWebServerFactory> type,
+            @Value("${test.valve:true}") boolean asynchronous)
             throws ReflectiveOperationException {
-        return type.getDeclaredConstructor().newInstance();
+        ServletWebServerFactory factory = type.getDeclaredConstructor().newInstance();
+        if (!asynchronous) ((TomcatServletWebServerFactory) factory).addEngineValves(new Synchronous());
+        return factory;
+    }
+
+    /** A valve that does not support asynchronous requests. */
+    private static final class Synchronous extends ValveBase {
+        @Override
+        public void invoke(Request request, Response response) throws IOException, ServletException {
+            getNext().invoke(request, response);
+        }
+    }
+
+    /** A filter as most are: for requests, not for asynchronous dispatches, and with something for its thread. */
+    @Component
+    static final class Guard implements Filter {
+        private static final ThreadLocal<String> NAME = new ThreadLocal<>();
+
+        @Override
+        public void doFilter(ServletRequest in, ServletResponse out, FilterChain chain)
+                throws IOException, ServletException {
+            String name = ((HttpServletRequest) in).getHeader("x-name");
+            if (name == null && ((HttpServletRequest) in).getRequestURI().startsWith("/guarded")) {
+                ((HttpServletResponse) out).setStatus(401);
+                return;
+            }
+            NAME.set(name);
+            try {
+                chain.doFilter(in, out);
+            } finally {
+                NAME.remove();
+            }
+        }
+    }
+
+    /** A filter that Spring runs once for a request, and not for its asynchronous dispatches. */
+    @Component
+    static final class Once extends OncePerRequestFilter {
+        @Override
+        protected void doFilterInternal(HttpServletRequest request, HttpServletResponse response, FilterChain chain)
+                throws ServletException, IOException {
+            Integer before = (Integer) request.getAttribute("seen");
+            request.setAttribute("seen", before == null ? 1 : before + 1);
+            chain.doFilter(request, response);
+        }
+    }
+
+    @PostMapping("/guarded")
+    String guarded(@RequestBody String body, HttpServletRequest request) {
+        return Guard.NAME.get() + " sent " + body + " in a " + request.getDispatcherType() + ", seen "
+                + request.getAttribute("seen");
     }
 
     /** How many handlers of the slow path hold a thread. */

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+package dev.temper.pathfence.spring;
+
+import dev.temper.pathfence.Fence;
+import dev.temper.pathfence.PathContext;
+import jakarta.servlet.ServletRequest;
+import jakarta.servlet.http.HttpServletRequest;
+import java.util.Collections;
+import java.util.List;
+import org.springframework.http.server.PathContainer;
+import org.springframework.web.util.pattern.PathPattern;
+import org.springframework.web.util.pattern.PathPatternParser;
+
+/** Where a request comes in: whether it is fenced, and what it asks the fence for. */
+final class Admission {
+    private static final String ATTRIBUTE = FencedRequest.class.getName();
+
+    private final Fence fence;
+    private final RequestKeys keys;
+    private final String service;
+    private final boolean trusted;
+    private final List<PathPattern> exempt;
+
+    /**
+     * @param fence decides
+     * @param keys from a request to its key
+     * @param service this service's name in visits; empty: re-entry is not seen
+     * @param trusted whether peers may choose keys and depths
+     * @param exempt path patterns that are not fenced
+     */
+    Admission(Fence fence, RequestKeys keys, String service, boolean trusted, List<String> exempt) {
+        this.fence = fence;
+        this.keys = keys;
+        this.service = service;
+        this.trusted = trusted;
+        this.exempt = exempt.stream().map(PathPatternParser.defaultInstance::parse).toList();
+    }
+
+    /** What a request is to the fence, once it has been admitted; or null. */
+    static FencedRequest of(ServletRequest request) {
+        return (FencedRequest) request.getAttribute(ATTRIBUTE);
+    }
+
+    boolean isExempt(HttpServletRequest request) {
+        PathContainer path = RouteKeys.path(request);
+        return exempt.stream().anyMatch(p -> p.matches(path));
+    }
+
+    /** Asks the fence for a worker; null if the request needs none. */
+    FencedRequest admit(HttpServletRequest request) {
+        if (isExempt(request)) return null;
+        long since = System.nanoTime();
+        PathContext context = context(request);
+        FencedRequest r = new FencedRequest(context, service, since);
+        request.setAttribute(ATTRIBUTE, r);
+        r.submit(fence, context.call(service, trusted));
+        return r;
+    }
+
+    private PathContext context(HttpServletRequest request) {
+        PathContext said = PathContext.readHttp(name -> header(request, name));
+        PathContext context = trusted ? said : said.untrusted();
+        return context.path().isEmpty() ? context.withPath(keys.key(request)) : context;
+    }
+
+    private static String header(HttpServletRequest request, String name) {
+        if (!name.equals("baggage")) return request.getHeader(name);
+        List<String> all = Collections.list(request.getHeaders(name));
+        return all.isEmpty() ? null : String.join(",", all);
+    }
+}

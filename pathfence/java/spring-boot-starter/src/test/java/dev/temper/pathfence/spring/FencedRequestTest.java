@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+package dev.temper.pathfence.spring;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.temper.pathfence.Call;
+import dev.temper.pathfence.Config;
+import dev.temper.pathfence.Fence;
+import dev.temper.pathfence.Outcome;
+import dev.temper.pathfence.Permit;
+import jakarta.servlet.AsyncContext;
+import jakarta.servlet.FilterChain;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.springframework.mock.web.MockHttpServletRequest;
+import org.springframework.mock.web.MockHttpServletResponse;
+
+/** What a server does at the worst moment. The test is the server. */
+class FencedRequestTest {
+    private final AtomicLong now = new AtomicLong();
+    private final List<Throwable> errors = new ArrayList<>();
+    private final Fence fence = Fence.builder(Config.builder(1).build())
+            .clock(now::get)
+            .withoutTicker()
+            .errors(errors::add)
+            .build();
+    private final Admission admission = new Admission(fence, request -> "a", "", false, List.of("/actuator/**"));
+    private Permit held;
+    private int resumed;
+
+    @BeforeEach
+    void takeTheWorker() throws Exception {
+        held = fence.acquire(Call.of("a"));
+    }
+
+    @AfterEach
+    void nothingLeaks() {
+        held.release(Outcome.OK);
+        assertEquals(0, fence.inFlight() + fence.waiting());
+        assertEquals(0, fence.states().stream().mapToLong(s -> s.failed()).sum());
+        assertEquals(List.of(), errors);
+    }
+
+    private static MockHttpServletRequest request(String path) {
+        return new MockHttpServletRequest("GET", path);
+    }
+
+    private FencedRequest admit() {
+        FencedRequest r = admission.admit(request("/orders"));
+        assertFalse(r.isDecided());
+        return r;
+    }
+
+    private void expire() {
+        now.set(500_000_000);
+        fence.tick();
+    }
+
+    private void ended() {
+        resumed++;
+        throw new IllegalStateException("the server has ended it");
+    }
+
+    private void stopped() {
+        resumed++;
+        throw new RejectedExecutionException("the server stops");
+    }
+
+    @Test
+    void aRequestThatCannotWaitIsWithdrawn() {
+        FencedRequest r = admit();
+        r.withdraw();
+        assertEquals(0, fence.waiting());
+    }
+
+    @Test
+    void aRequestThatCannotWaitGivesBackWhatItIsGrantedMeanwhile() {
+        FencedRequest r = admit();
+        held.release(Outcome.OK);
+        r.withdraw();
+        assertEquals(0, fence.inFlight());
+    }
+
+    @Test
+    void whatWaitsIsResumedOnce() {
+        FencedRequest r = admit();
+        assertTrue(r.park(() -> resumed++));
+        held.release(Outcome.OK);
+        assertEquals(1, resumed);
+        assertTrue(r.isDecided());
+        r.leave(); // no filter has seen it
+        assertEquals(0, fence.inFlight());
+    }
+
+    @Test
+    void whatIsDecidedMeanwhileDoesNotWait() {
+        FencedRequest r = admit();
+        held.release(Outcome.OK);
+        assertFalse(r.park(() -> resumed++));
+        assertEquals(0, resumed);
+        r.leave();
+    }
+
+    @Test
+    void whatIsDecidedMeanwhileIsResumedWhereItHasTo() {
+        FencedRequest r = admit();
+        held.release(Outcome.OK);
+        r.parkAnyway(() -> resumed++);
+        assertEquals(1, resumed);
+        r.leave();
+    }
+
+    @Test
+    void whatIsGrantedWhenTheServerHasEndedItComesBack() {
+        admit().park(this::ended);
+        held.release(Outcome.OK);
+        assertEquals(1, resumed);
+        assertEquals(0, fence.inFlight());
+    }
+
+    @Test
+    void whatIsGrantedWhenTheServerStopsComesBack() {
+        admit().park(this::stopped);
+        held.release(Outcome.OK);
+        assertEquals(1, resumed);
+        assertEquals(0, fence.inFlight());
+    }
+
+    @Test
+    void whatIsGrantedMeanwhileComesBackIfTheServerHasEndedIt() {
+        FencedRequest r = admit();
+        held.release(Outcome.OK);
+        r.parkAnyway(this::ended);
+        assertEquals(1, resumed);
+        assertEquals(0, fence.inFlight());
+    }
+
+    @Test
+    void whatTheServerLosesWaitsNoMore() {
+        FencedRequest r = admit();
+        assertFalse(r.abandon(), "it does not wait without a thread");
+        r.park(() -> resumed++);
+        assertTrue(r.abandon());
+        assertFalse(r.abandon());
+        assertEquals(0, fence.waiting());
+        held.release(Outcome.OK);
+        assertEquals(0, resumed);
+    }
+
+    @Test
+    void whatIsResumedCannotBeAbandoned() {
+        FencedRequest r = admit();
+        r.park(() -> resumed++);
+        held.release(Outcome.OK);
+        assertFalse(r.abandon());
+        assertEquals(1, fence.inFlight());
+        r.leave();
+    }
+
+    /** Whoever brings a refusal about, the ticker or another request's end, writes to no client. */
+    @Test
+    void aRefusalIsForTheServersThread() {
+        FencedRequest r = admit();
+        r.park(() -> resumed++);
+        expire();
+        assertEquals(1, resumed);
+        assertEquals("expired", r.refused());
+    }
+
+    @Test
+    void aRefusalWhenTheServerHasEndedItHurtsNobody() {
+        admit().park(this::ended);
+        expire();
+        assertEquals(1, resumed);
+    }
+
+    @Test
+    void whatEndedWhileItsHandlerReturnsGivesItsPermitBack() throws Exception {
+        held.release(Outcome.OK);
+        MockHttpServletRequest ended = new MockHttpServletRequest("GET", "/orders") {
+            @Override
+            public AsyncContext getAsyncContext() {
+                throw new IllegalStateException("it is over");
+            }
+        };
+        ended.setAsyncSupported(true);
+        FilterChain chain = (in, out) -> in.startAsync();
+        admission.admit(ended);
+        new FenceFilter(admission).doFilter(ended, new MockHttpServletResponse(), chain);
+        assertEquals(0, fence.inFlight());
+    }
+
+    /** In a server that has no fence before it, nothing is served unfenced but what is meant to be. */
+    @Test
+    void whatNobodyAdmittedIsRefused() throws Exception {
+        FenceFilter filter = new FenceFilter(admission);
+        int[] served = {0};
+        FilterChain chain = (in, out) -> served[0]++;
+        assertThrows(
+                IllegalStateException.class,
+                () -> filter.doFilter(request("/orders"), new MockHttpServletResponse(), chain));
+        assertEquals(0, served[0]);
+        assertNull(admission.admit(request("/actuator/health")));
+        filter.doFilter(request("/actuator/health"), new MockHttpServletResponse(), chain);
+        assertEquals(1, served[0]);
+    }
+}
