@@ -26,7 +26,7 @@ import java.util.concurrent.TimeUnit;
  * its own.
  *
  * <pre>{@code
- * new FencedServer(fence, workers, "posts", true, Map.of()).install(builder);
+ * new FencedServer(fence, workers, "posts", false, Map.of()).install(builder);
  * }</pre>
  */
 public final class FencedServer {
@@ -122,19 +122,30 @@ public final class FencedServer {
         FencedCall c = FencedCall.here();
         if (c == null) return next.startCall(call, headers); // another transport's executor: not fenced
         if (c.refused() != null) {
-            Metadata trailers = new Metadata();
-            trailers.put(SHED, c.refused());
-            trailers.put(PUSHBACK, "-1");
-            call.close(Status.RESOURCE_EXHAUSTED.withDescription("pf-shed: " + c.refused()), trailers);
+            refuse(call, c.refused());
             return new ServerCall.Listener<>() {};
         }
         c.claim();
+        ServerCall<Q, R> judged = new Judged<>(call, c);
         try {
-            return new Ends<>(next.startCall(new Judged<>(call, c), headers), c);
+            return new Ends<>(next.startCall(judged, headers), judged, c);
         } catch (RuntimeException | Error e) {
             c.release(Outcome.FAIL);
             throw e;
         }
+    }
+
+    private static void refuse(ServerCall<?, ?> call, String reason) {
+        Metadata trailers = new Metadata();
+        trailers.put(SHED, reason);
+        trailers.put(PUSHBACK, "-1");
+        call.close(Status.RESOURCE_EXHAUSTED.withDescription("pf-shed: " + reason), trailers);
+    }
+
+    /** Why a downstream has refused, if that is what was thrown; or null. */
+    private static String shedBelow(Throwable thrown) {
+        Metadata trailers = Status.trailersFromThrowable(thrown);
+        return trailers == null ? null : trailers.get(SHED);
     }
 
     /** Notes how the call ended. */
@@ -164,10 +175,12 @@ public final class FencedServer {
 
     /** Gives the permit back at the end: gRPC calls one of the two, once. */
     private static final class Ends<Q> extends SimpleForwardingServerCallListener<Q> {
+        private final ServerCall<Q, ?> call;
         private final FencedCall of;
 
-        Ends(ServerCall.Listener<Q> listener, FencedCall of) {
+        Ends(ServerCall.Listener<Q> listener, ServerCall<Q, ?> call, FencedCall of) {
             super(listener);
+            this.call = call;
             this.of = of;
         }
 
@@ -181,13 +194,15 @@ public final class FencedServer {
             orFail(super::onHalfClose);
         }
 
-        /** What a handler throws ends the call without close(). */
+        /** What a handler throws ends the call without close(); but a downstream's refusal becomes the call's own. */
         private void orFail(Runnable handler) {
             try {
                 handler.run();
             } catch (RuntimeException | Error e) {
                 of.release(Outcome.FAIL);
-                throw e;
+                String reason = shedBelow(e);
+                if (reason == null) throw e;
+                refuse(call, reason);
             }
         }
 

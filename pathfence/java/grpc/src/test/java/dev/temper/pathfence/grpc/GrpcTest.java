@@ -135,7 +135,7 @@ class GrpcTest {
 
     private void start(boolean trusted) throws Exception {
         ServerServiceDefinition.Builder service = ServerServiceDefinition.builder("posts");
-        for (String name : List.of("slow", "fast", "fails", "onward", "gated", "again", "aborts"))
+        for (String name : List.of("slow", "fast", "fails", "onward", "gated", "again", "aborts", "passes"))
             service.addMethod(method(name), ServerCalls.asyncUnaryCall((in, out) -> serve(name, out)));
         service.addMethod(STREAM, ServerCalls.asyncBidiStreamingCall(GrpcTest::stream));
         NettyServerBuilder b =
@@ -156,6 +156,7 @@ class GrpcTest {
             out.onError(Status.ABORTED.asRuntimeException());
             return;
         }
+        if (name.equals("passes")) call(with("x-pf-visits", "posts*9"), "fast", CallOptions.DEFAULT);
         if (name.equals("slow") || name.equals("gated")) await();
         if (name.equals("gated") || name.equals("again") && depth() < ROUNDS)
             call(ClientInterceptors.intercept(channel, new FencedClient("posts")), "again", CallOptions.DEFAULT);
@@ -250,6 +251,19 @@ class GrpcTest {
         assertThrows(
                 StatusRuntimeException.class, () -> call(with("x-pf-visits", "posts*9"), "fast", CallOptions.DEFAULT));
         assertEquals(1, fence.state("fast").orElseThrow().shed());
+    }
+
+    /** Thrown on by a handler, it would be UNKNOWN, and tried again. */
+    @Test
+    void aDownstreamsRefusalBecomesOnesOwn() throws Exception {
+        start(true);
+        StatusRuntimeException e =
+                assertThrows(StatusRuntimeException.class, () -> call(channel, "passes", CallOptions.DEFAULT));
+        assertRefused("depth", e);
+        assertEquals("-1", e.getTrailers().get(FencedServer.key("grpc-retry-pushback-ms")));
+        awaitAll(0);
+        assertEquals(1, granted());
+        assertEquals(1, failed());
     }
 
     /**

@@ -17,7 +17,7 @@ import java.util.concurrent.TimeUnit;
  * {@link FencedProcessor} behind it:
  *
  * <pre>{@code
- * Listener listener = Listener.of("posts", true);
+ * Listener listener = Listener.of("posts", false);
  * var server = new TThreadedSelectorServer(new TThreadedSelectorServer.Args(
  *                 new FencedServerTransport(new TNonblockingServerSocket(port), listener))
  *         .executorService(new FencedExecutor(fence, Executors.newFixedThreadPool(workers)))
