@@ -40,7 +40,7 @@ A fence learns both while it runs; a profile spares it that after each start.
 
 The source of a class is an http(s) address that is asked with GET, 1, 2, 3, 4, 6, 8 and more at a time up to the
 workers of the configuration; or a file, of what your own load generator has measured, for Thrift and gRPC: lines of
-concurrency, good answers a second, and the median time of a request in ms.
+concurrency, good answers a second, and the median time of a request in ms. A class needs four concurrencies or more.
 
 Good is what is answered well (2xx) and within the class's target. The fence must be off meanwhile: with --state that is
 asked; else it is said on standard error that it was not. Curves are drawn on standard error, the configuration is
