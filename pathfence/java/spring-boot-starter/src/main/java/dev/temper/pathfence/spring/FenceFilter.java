@@ -19,9 +19,15 @@ import java.io.IOException;
  */
 final class FenceFilter implements Filter {
     private final Admission admission;
+    private final boolean inServer;
 
-    FenceFilter(Admission admission) {
+    /**
+     * @param admission whose requests it serves
+     * @param inServer whether there is a server that admits them; not so in tests without one
+     */
+    FenceFilter(Admission admission, boolean inServer) {
         this.admission = admission;
+        this.inServer = inServer;
     }
 
     @Override
@@ -31,7 +37,7 @@ final class FenceFilter implements Filter {
         FencedRequest admitted = Admission.of(request);
         if (admitted != null) {
             serve(admitted, request, (HttpServletResponse) out, chain);
-        } else if (request.getDispatcherType() != DispatcherType.REQUEST || admission.isExempt(request)) {
+        } else if (!inServer || request.getDispatcherType() != DispatcherType.REQUEST || admission.isExempt(request)) {
             chain.doFilter(in, out);
         } else {
             throw new IllegalStateException("PathFence has not seen this request: it stands before the requests of Spring"

@@ -2,8 +2,11 @@
 package dev.temper.pathfence.spring;
 
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.atomic.AtomicReference;
 import org.eclipse.jetty.ee11.servlet.ServletContextRequest;
+import org.eclipse.jetty.io.IdleTimeout;
 import org.eclipse.jetty.server.Handler;
+import org.eclipse.jetty.server.HttpStream;
 import org.eclipse.jetty.server.Request;
 import org.eclipse.jetty.server.Response;
 import org.eclipse.jetty.util.Callback;
@@ -23,11 +26,37 @@ final class FenceHandler extends Handler.Wrapper {
         if (r == null) return super.handle(request, response, callback);
         Request.addCompletionListener(request, failure -> r.leave());
         if (r.isDecided()) return serve(r, request, response, callback);
-        request.addIdleTimeoutListener(timeout -> false); // how long it waits is the fence's to say
+        Idle idle = Idle.off(request); // how long it waits is the fence's to say
         request.addFailureListener(failure -> {
             if (r.abandon()) callback.failed(failure);
         });
-        return r.park(() -> resume(r, request, response, callback)) || serve(r, request, response, callback);
+        boolean parked = r.park(() -> {
+            idle.on();
+            resume(r, request, response, callback);
+        });
+        if (parked) return true;
+        idle.on();
+        return serve(r, request, response, callback);
+    }
+
+    /** The idle timeout of a request's stream, off and on again. A listener cannot do it: servlets' own says yes before. */
+    private record Idle(Request request, HttpStream stream, long timeout) {
+        static Idle off(Request request) {
+            AtomicReference<HttpStream> stream = new AtomicReference<>();
+            request.addHttpStreamWrapper(s -> {
+                stream.set(s);
+                return s;
+            });
+            Idle idle = new Idle(request, stream.get(), stream.get().getIdleTimeout());
+            stream.get().setIdleTimeout(0);
+            return idle;
+        }
+
+        void on() {
+            // From now on: or the time that it waited would count.
+            if (request.getConnectionMetaData().getConnection().getEndPoint() instanceof IdleTimeout e) e.notIdle();
+            stream.setIdleTimeout(timeout);
+        }
     }
 
     private void resume(FencedRequest r, Request request, Response response, Callback callback) {

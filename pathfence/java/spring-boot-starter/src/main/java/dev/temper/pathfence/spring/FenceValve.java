@@ -2,6 +2,7 @@
 package dev.temper.pathfence.spring;
 
 import jakarta.servlet.AsyncContext;
+import jakarta.servlet.RequestDispatcher;
 import jakarta.servlet.ServletException;
 import java.io.IOException;
 import org.apache.catalina.connector.Request;
@@ -27,12 +28,22 @@ final class FenceValve extends ValveBase {
         FencedRequest known = Admission.of(request);
         if (known == null) {
             admit(request, response);
-        } else if (known.isDecided() && !known.isTaken()) {
-            request.getCoyoteRequest().action(ActionCode.ASYNC_DISPATCHED, null);
-            serve(known, request, response);
+        } else if (known.isDecided() && request.isAsyncDispatching() && !known.isTaken()) {
+            takeUp(known, request, response);
         } else {
-            getNext().invoke(request, response); // what the application has dispatched, or what the server ends
+            getNext().invoke(request, response); // dispatched by the application, rewritten, or ended by the server
         }
+    }
+
+    private void takeUp(FencedRequest r, Request request, Response response) throws IOException, ServletException {
+        request.getCoyoteRequest().action(ActionCode.ASYNC_DISPATCHED, null);
+        request.getCoyoteRequest().setSendfile(false); // which Tomcat does only for requests that have not waited
+        serve(r, request, response);
+        // The host has reported the error. The connector would do so again, as after an asynchronous dispatch, if the
+        // application did not begin something asynchronous that failed.
+        if (!request.isAsync()
+                || request.isAsyncCompleting()
+                || request.getAttribute(RequestDispatcher.ERROR_EXCEPTION) == null) response.resetError();
     }
 
     private void admit(Request request, Response response) throws IOException, ServletException {
@@ -65,12 +76,16 @@ final class FenceValve extends ValveBase {
                             + " asynchronous requests; let it (asyncSupported), or put it after",
                     e);
         }
+        long since = System.nanoTime();
         async.setTimeout(0); // how long it waits is the fence's to say
         async.addListener(r);
         // Not AsyncContext.dispatch(): see above. getRequest() throws where the server has ended the request, whose parts are
         // others' by then.
         r.parkAnyway(() -> {
             async.getRequest();
+            // Tomcat forgets what its threads do not take; then this brings it back.
+            long limit = request.getConnector().getAsyncTimeout();
+            if (limit > 0) async.setTimeout((System.nanoTime() - since) / 1_000_000 + limit);
             request.getCoyoteRequest().action(ActionCode.ASYNC_DISPATCH, null);
         });
     }

@@ -3,6 +3,7 @@ package dev.temper.pathfence.spring;
 
 import jakarta.servlet.http.HttpServletRequest;
 import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.web.servlet.mvc.condition.PathPatternsRequestCondition;
 import org.springframework.web.servlet.mvc.method.RequestMappingInfo;
 import org.springframework.web.servlet.mvc.method.annotation.RequestMappingHandlerMapping;
 import org.springframework.web.util.ServletRequestPathUtils;
@@ -39,12 +40,19 @@ final class MappingKeys implements RequestKeys {
     private static String key(RequestMappingHandlerMapping mapping, HttpServletRequest request) {
         PathPattern best = null;
         for (RequestMappingInfo info : mapping.getHandlerMethods().keySet()) {
-            RequestMappingInfo match = info.getMatchingCondition(request);
-            if (match == null || match.getPathPatternsCondition() == null) continue;
-            PathPattern first = match.getPathPatternsCondition().getFirstPattern();
+            PathPatternsRequestCondition match = match(info, request);
+            if (match == null) continue;
+            PathPattern first = match.getFirstPattern();
             if (best == null || PathPattern.SPECIFICITY_COMPARATOR.compare(first, best) < 0) best = first;
         }
         return best == null ? "" : named(request.getMethod() + ":" + best.getPatternString());
+    }
+
+    /** By method and path alone: whoever looks at parameters reads the body, before filters have said what is in it. */
+    private static PathPatternsRequestCondition match(RequestMappingInfo info, HttpServletRequest request) {
+        PathPatternsRequestCondition paths = info.getPathPatternsCondition();
+        if (paths == null || info.getMethodsCondition().getMatchingCondition(request) == null) return null;
+        return paths.getMatchingCondition(request);
     }
 
     /** Makes a valid name of a pattern; one that is too long keeps its start and a hash. */

@@ -6,6 +6,7 @@ import io.micrometer.core.instrument.binder.MeterBinder;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.Servlet;
 import java.util.EnumSet;
+import java.util.function.Supplier;
 import org.apache.catalina.valves.ValveBase;
 import org.eclipse.jetty.ee11.servlet.ServletContextHandler;
 import org.springframework.beans.factory.ObjectProvider;
@@ -20,12 +21,15 @@ import org.springframework.boot.jetty.ConfigurableJettyWebServerFactory;
 import org.springframework.boot.restclient.RestClientCustomizer;
 import org.springframework.boot.tomcat.ConfigurableTomcatWebServerFactory;
 import org.springframework.boot.web.server.WebServerFactoryCustomizer;
+import org.springframework.boot.web.server.context.WebServerApplicationContext;
 import org.springframework.boot.web.servlet.FilterRegistrationBean;
 import org.springframework.boot.webclient.WebClientCustomizer;
+import org.springframework.context.ApplicationContext;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.core.Ordered;
 import org.springframework.core.env.Environment;
+import org.springframework.util.function.SingletonSupplier;
 import org.springframework.web.servlet.mvc.method.annotation.RequestMappingHandlerMapping;
 
 /** Puts a fence before the server's workers, unless {@code pathfence.enabled} is false. */
@@ -81,13 +85,21 @@ public class PathfenceAutoConfiguration {
 
         @Bean
         Admission pathfenceAdmission(Fence fence, PathfenceProperties properties, ObjectProvider<RequestKeys> keys) {
-            RequestKeys all = keys.getIfAvailable(() -> new RouteKeys(properties.routes(), request -> ""));
-            return new Admission(fence, all, properties.service(), properties.trusted(), properties.exempt());
+            // At the first request: a bean of the application's may need the server, before which this is made.
+            Supplier<RequestKeys> all = SingletonSupplier.of(
+                    () -> keys.getIfAvailable(() -> new RouteKeys(properties.routes(), request -> "")));
+            return new Admission(
+                    fence,
+                    request -> all.get().key(request),
+                    properties.service(),
+                    properties.trusted(),
+                    properties.exempt());
         }
 
         @Bean
-        FilterRegistrationBean<FenceFilter> pathfenceFilter(Admission admission) {
-            FilterRegistrationBean<FenceFilter> bean = new FilterRegistrationBean<>(new FenceFilter(admission));
+        FilterRegistrationBean<FenceFilter> pathfenceFilter(Admission admission, ApplicationContext context) {
+            FilterRegistrationBean<FenceFilter> bean = new FilterRegistrationBean<>(
+                    new FenceFilter(admission, context instanceof WebServerApplicationContext));
             bean.setDispatcherTypes(EnumSet.of(DispatcherType.REQUEST, DispatcherType.ASYNC));
             bean.setAsyncSupported(true);
             bean.setOrder(Ordered.HIGHEST_PRECEDENCE);

@@ -195,14 +195,14 @@ class FencedRequestTest {
         ended.setAsyncSupported(true);
         FilterChain chain = (in, out) -> in.startAsync();
         admission.admit(ended);
-        new FenceFilter(admission).doFilter(ended, new MockHttpServletResponse(), chain);
+        new FenceFilter(admission, true).doFilter(ended, new MockHttpServletResponse(), chain);
         assertEquals(0, fence.inFlight());
     }
 
     /** In a server that has no fence before it, nothing is served unfenced but what is meant to be. */
     @Test
     void whatNobodyAdmittedIsRefused() throws Exception {
-        FenceFilter filter = new FenceFilter(admission);
+        FenceFilter filter = new FenceFilter(admission, true);
         int[] served = {0};
         FilterChain chain = (in, out) -> served[0]++;
         assertThrows(
@@ -212,5 +212,8 @@ class FencedRequestTest {
         assertNull(admission.admit(request("/actuator/health")));
         filter.doFilter(request("/actuator/health"), new MockHttpServletResponse(), chain);
         assertEquals(1, served[0]);
+        // As with MockMvc.
+        new FenceFilter(admission, false).doFilter(request("/orders"), new MockHttpServletResponse(), chain);
+        assertEquals(2, served[0]);
     }
 }

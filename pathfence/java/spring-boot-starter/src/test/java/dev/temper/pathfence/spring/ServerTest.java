@@ -6,108 +6,27 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.temper.pathfence.ClassState;
-import dev.temper.pathfence.Fence;
 import io.micrometer.core.instrument.MeterRegistry;
-import java.io.IOException;
 import java.net.Socket;
-import java.net.URI;
-import java.net.http.HttpClient;
-import java.net.http.HttpClient.Version;
-import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
-import java.util.function.Supplier;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.springframework.boot.SpringApplication;
-import org.springframework.boot.jetty.servlet.JettyServletWebServerFactory;
-import org.springframework.boot.tomcat.servlet.TomcatServletWebServerFactory;
-import org.springframework.boot.web.server.servlet.ServletWebServerFactory;
-import org.springframework.boot.web.server.servlet.context.ServletWebServerApplicationContext;
-import org.springframework.context.ConfigurableApplicationContext;
 
 /** The starter in a real Tomcat and a real Jetty, over real HTTP. What is awaited is a state or a latch, never a time. */
 @Timeout(180)
-class ServerTest {
-    private static final Map<String, Class<? extends ServletWebServerFactory>> SERVERS = Map.of(
-            "tomcat", TomcatServletWebServerFactory.class,
-            "tomcat, HTTP/2", TomcatServletWebServerFactory.class,
-            "jetty", JettyServletWebServerFactory.class);
-
-    private static final Map<String, Integer> STATUS = Map.of(
+class ServerTest extends InServer {
+    static final Map<String, Integer> STATUS = Map.of(
             "/throws", 500, "/async", 200, "/asyncThrows", 500, "/asyncTimesOut", 503, "/none", 404, "/missing/7", 404);
-
-    private final HttpClient client = HttpClient.newHttpClient();
-    private ConfigurableApplicationContext context;
-    private Fence fence;
-    private Shop shop;
-
-    private void start(String server, String... more) {
-        Map<String, Object> properties = new LinkedHashMap<>(Map.of(
-                "server.port", "0",
-                "server.http2.enabled", String.valueOf(server.endsWith("HTTP/2")),
-                "test.server", SERVERS.get(server).getName(),
-                "server.tomcat.threads.max", "8",
-                "server.tomcat.threads.min-spare", "1",
-                "server.jetty.threads.max", "14",
-                "pathfence.workers", "4",
-                "pathfence.target", "60s",
-                "management.endpoints.web.exposure.include", "pathfence,metrics",
-                "logging.level.root", "ERROR"));
-        for (String m : more) properties.put(m.substring(0, m.indexOf('=')), m.substring(m.indexOf('=') + 1));
-        List<String> arguments = new ArrayList<>();
-        properties.forEach((name, value) -> arguments.add("--" + name + "=" + value));
-        context = SpringApplication.run(Shop.class, arguments.toArray(String[]::new));
-        fence = context.getBean(Fence.class);
-        shop = context.getBean(Shop.class);
-    }
-
-    @AfterEach
-    void stop() {
-        if (shop != null) shop.slow.open();
-        if (context != null) context.close();
-    }
-
-    private URI uri(String path) {
-        int port = ((ServletWebServerApplicationContext) context).getWebServer().getPort();
-        return URI.create("http://127.0.0.1:" + port + path);
-    }
-
-    private CompletableFuture<HttpResponse<String>> get(String path, String... headers) {
-        HttpRequest.Builder b = HttpRequest.newBuilder(uri(path));
-        for (int i = 0; i < headers.length; i += 2) b.header(headers[i], headers[i + 1]);
-        return client.sendAsync(b.build(), HttpResponse.BodyHandlers.ofString());
-    }
-
-    private CompletableFuture<HttpResponse<String>> post(String path, String body, String... headers) {
-        HttpRequest.Builder b = HttpRequest.newBuilder(uri(path)).POST(HttpRequest.BodyPublishers.ofString(body));
-        for (int i = 0; i < headers.length; i += 2) b.header(headers[i], headers[i + 1]);
-        return client.sendAsync(b.build(), HttpResponse.BodyHandlers.ofString());
-    }
 
     private String switchOff(boolean off) throws Exception {
         return post("/actuator/pathfence", "{\"off\":" + off + "}", "content-type", "application/json").get().body();
-    }
-
-    private void awaitInFlight(long count) {
-        while (fence.inFlight() != count) Thread.onSpinWait();
-    }
-
-    private void awaitWaiting(long count) {
-        while (fence.waiting() != count) Thread.onSpinWait();
-    }
-
-    private ClassState state(String name) {
-        return fence.state(name).orElseThrow();
     }
 
     private static String[] twoClasses() {
@@ -197,55 +116,6 @@ class ServerTest {
         assertTrue(fence.states().stream().mapToLong(ClassState::failed).sum() >= 3, "failures count as such");
     }
 
-    /** Holds the only worker until what was asked for waits, and gives the answers. */
-    private List<HttpResponse<String>> waited(int count, Supplier<List<CompletableFuture<HttpResponse<String>>>> ask)
-            throws Exception {
-        shop.slow.shut();
-        var held = get("/slow");
-        awaitInFlight(1);
-        var asked = ask.get();
-        awaitWaiting(count);
-        shop.slow.open();
-        held.get();
-        List<HttpResponse<String>> answers = new ArrayList<>();
-        for (var a : asked) answers.add(a.get(60, TimeUnit.SECONDS));
-        awaitInFlight(0);
-        return answers;
-    }
-
-    /** The application's filters see a request that waits as they see any other: once, with all that comes of it. */
-    @ParameterizedTest
-    @ValueSource(strings = {"tomcat", "tomcat, HTTP/2", "jetty"})
-    void whatHasWaitedIsARequestLikeAnyOther(String server) throws Exception {
-        start(server, "pathfence.workers=1");
-        Supplier<List<CompletableFuture<HttpResponse<String>>>> ask = () -> List.of(
-                post("/guarded", "a", "x-name", "eve"), post("/guarded", "b"), post("/guarded", "c", "x-name", "bob"));
-        List<HttpResponse<String>> waited = waited(3, ask);
-        assertEquals(server.endsWith("HTTP/2") ? Version.HTTP_2 : Version.HTTP_1_1, waited.get(0).version());
-        assertEquals("eve sent a in a REQUEST, seen 1", waited.get(0).body());
-        assertEquals(401, waited.get(1).statusCode(), "the filter that authenticates was passed by");
-        assertEquals("bob sent c in a REQUEST, seen 1", waited.get(2).body());
-    }
-
-    @ParameterizedTest
-    @ValueSource(strings = {"tomcat", "tomcat, HTTP/2", "jetty"})
-    void whatHasWaitedEndsAsItWouldHave(String server) throws Exception {
-        start(server, "pathfence.workers=1");
-        List<String> paths = List.copyOf(STATUS.keySet());
-        List<HttpResponse<String>> waited = waited(paths.size(), () -> paths.stream().map(this::get).toList());
-        for (int i = 0; i < paths.size(); i++) {
-            HttpResponse<String> atOnce = get(paths.get(i)).get();
-            assertEquals(STATUS.get(paths.get(i)), waited.get(i).statusCode(), paths.get(i));
-            assertEquals(withoutTime(atOnce.body()), withoutTime(waited.get(i).body()), paths.get(i));
-        }
-        awaitInFlight(0);
-        assertEquals(0, fence.waiting());
-    }
-
-    private static String withoutTime(String body) {
-        return body.replaceAll("\"timestamp\":\"[^\"]*\"", "");
-    }
-
     /** Spring drops the slashes of a map's key that does not stand in brackets. */
     @Test
     void aRouteThatLostItsSlashesIsAnError() {
@@ -265,14 +135,6 @@ class ServerTest {
         shop.slow.open();
         assertEquals("slow", held.get().body());
         awaitInFlight(0);
-    }
-
-    /** A client that has asked, and may leave without an answer. */
-    private Socket asking(String page, String header) throws IOException {
-        Socket client = new Socket("127.0.0.1", uri("").getPort());
-        String request = "GET " + page + " HTTP/1.1\r\nhost: x\r\n" + header + "\r\n\r\n";
-        client.getOutputStream().write(request.getBytes(StandardCharsets.US_ASCII));
-        return client;
     }
 
     @ParameterizedTest

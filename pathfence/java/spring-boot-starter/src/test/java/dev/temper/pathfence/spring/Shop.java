@@ -58,6 +58,7 @@ class Shop {
     static final int ROUNDS = 2;
 
     final Gate slow = new Gate();
+    final Gate stuck = new Gate();
     final CompletableFuture<DeferredResult<String>> pending = new CompletableFuture<>();
     private final AtomicInteger threads = new AtomicInteger();
     private final RestClient.Builder restClients;
@@ -76,10 +77,12 @@ class Shop {
     @Bean
     static ServletWebServerFactory server(
             @Value("${test.server}") Class<? extends ServletWebServerFactory> type,
-            @Value("${test.valve:true}") boolean asynchronous)
+            @Value("${test.valve:true}") boolean asynchronous,
+            @Value("${test.async-timeout:0}") long asyncTimeout)
             throws ReflectiveOperationException {
         ServletWebServerFactory factory = type.getDeclaredConstructor().newInstance();
         if (!asynchronous) ((TomcatServletWebServerFactory) factory).addEngineValves(new Synchronous());
+        if (asyncTimeout > 0) ((TomcatServletWebServerFactory) factory).addConnectorCustomizers(c -> c.setAsyncTimeout(asyncTimeout));
         return factory;
     }
 
@@ -147,6 +150,12 @@ class Shop {
     @GetMapping("/fast")
     String fast() {
         return "fast";
+    }
+
+    @GetMapping("/stuck")
+    String stuck() throws InterruptedException {
+        stuck.pass();
+        return "stuck";
     }
 
     @GetMapping("/large")
