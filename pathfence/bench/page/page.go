@@ -48,35 +48,45 @@ type view struct {
 	Records []recordView
 }
 
-// Bars and Holding are how many bars the page has, and how many of these hold.
-func (v view) Bars() (n int) {
+// Bars are those of all records.
+func (v view) Bars() (all bars) {
 	for _, r := range v.Records {
-		n += len(r.Bars)
+		all = append(all, r.Bars...)
 	}
-	return n
+	return all
 }
 
-func (v view) Holding() (n int) {
-	for _, r := range v.Records {
-		n += len(r.Bars) - len(r.Missed())
+// bars say how many of them hold.
+type bars []record.Bar
+
+func (b bars) String() string {
+	count := map[string]int{}
+	for _, one := range b {
+		count[one.Verdict()]++
 	}
-	return n
+	text := fmt.Sprintf("%d of %d bars hold", count["holds"], len(b))
+	for _, not := range []string{"missed", "not measured"} {
+		if n := count[not]; n > 0 {
+			text += fmt.Sprintf(", %d %s", n, not)
+		}
+	}
+	return text
+}
+
+// Hold says whether all do.
+func (b bars) Hold() bool {
+	return !slices.ContainsFunc(b, func(one record.Bar) bool { return !one.Holds() })
 }
 
 type recordView struct {
 	ID, Name string
 	Where    string
-	Bars     []record.Bar
+	Bars     bars
 	Charts   []template.HTML
 	Lines    []line
 	Invalid  []string
 	Replay   string
 	Exact    bool // the same to the last digit
-}
-
-// Missed are the bars that do not hold.
-func (r recordView) Missed() []record.Bar {
-	return slices.DeleteFunc(slices.Clone(r.Bars), record.Bar.Holds)
 }
 
 // line is a row of the table of figures.

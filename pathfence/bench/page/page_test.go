@@ -2,6 +2,7 @@ package page
 
 import (
 	"bytes"
+	"math"
 	"strings"
 	"testing"
 
@@ -90,5 +91,23 @@ func TestCharts(t *testing.T) {
 	// Twenty requests in 200 ms, of 10 ms each.
 	if p := c.Series[0].Line[2]; p.X != 0.5 || p.Y != 10 {
 		t.Errorf("the third point is %+v", p)
+	}
+}
+
+// What was not measured is not called missed.
+func TestVerdict(t *testing.T) {
+	holds, missed, none := record.Bar{Got: record.Spread{Median: 1, N: 1}, Bound: 1}, record.Bar{Got: record.Spread{Median: 0.5, N: 1}, Bound: 1}, record.Bar{Got: record.Spread{Median: math.NaN()}, Bound: 1}
+	for _, c := range []struct {
+		bars bars
+		want string
+		hold bool
+	}{
+		{bars{holds, holds}, "2 of 2 bars hold", true},
+		{bars{holds, missed}, "1 of 2 bars hold, 1 missed", false},
+		{bars{none, holds, missed, none}, "1 of 4 bars hold, 1 missed, 2 not measured", false},
+	} {
+		if got := c.bars.String(); got != c.want || c.bars.Hold() != c.hold {
+			t.Errorf("%q, %v", got, c.bars.Hold())
+		}
 	}
 }
