@@ -41,7 +41,7 @@ final class FencedRequest implements AsyncListener {
     private volatile Permit permit;
     private volatile Serving serving;
     private volatile String refused;
-    /** By the filter: whoever comes before leaves what it holds to that. */
+    /** The response, once the filter serves the request; from then on it is the filter that gives the permit back. */
     private volatile HttpServletResponse taken;
 
     private volatile boolean clientGone;
