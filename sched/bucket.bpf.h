@@ -121,9 +121,9 @@ __noinline u32 begin_half_period(u32 index, u64 now)
 static __always_inline u32 mode_of(u32 index)
 {
 	struct cgroup_slot *s = slot_at(index);
+	u64 policy = s ? policy_of(s, index) : 0;
 
-	tier_of_slot(index); /* brings the slot up to date */
-	return s ? s->limits : config.limits;
+	return policy ? limits_of_policy(policy) : config.limits;
 }
 
 /* A cgroup has come, or its limit was changed; a quota of 0 is none. */

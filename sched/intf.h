@@ -63,7 +63,7 @@ struct temper_stats {
 	unsigned long long rechecks;	 /* exit checks that lost the race with an entry check and were repeated */
 	unsigned long long system_over;	 /* times that system tasks had used up their guaranteed share */
 	unsigned long long critical_over; /* times that critical tasks had used up their reservation */
-	unsigned long long crowded;	 /* cgroups, now, that found no slot: their limits are not kept */
+	unsigned long long crowded;	 /* cgroups, now, that found no slot: neither tier nor limit of theirs is known */
 };
 
 /* Map "tiers": hash by cgroup id, written from user space: what is so for a cgroup and all below that have no entry. */

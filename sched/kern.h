@@ -129,9 +129,16 @@ struct task_struct {
 	struct sched_entity se;
 	struct sched_ext_entity scx;
 };
+typedef struct {
+	u32 val;
+} kuid_t;
+struct kernfs_iattrs {
+	kuid_t ia_uid;
+};
 struct kernfs_node {
 	const char *name;
 	u64 id;
+	struct kernfs_iattrs *iattr; /* NULL: root's, as made */
 };
 struct cgroup {
 	int level;

@@ -42,33 +42,57 @@ static void clear_holding(u32 index)
 		__sync_fetch_and_add(&nr_holding, -1);
 }
 
-/* Global, as are others below, so that the verifier follows the loop once. */
+static __always_inline u64 limited_at(u64 gen, u32 index)
+{
+	return gen << 16 | index;
+}
+
+static __always_inline u32 slot_of_limited(u64 limited)
+{
+	return limited % MAX_CGROUPS;
+}
+
+/* The steps of look_up_limit(), as those of look_up_policy(). */
+static __always_inline bool ask_limited(u32 *at, u64 gen, u64 *limited)
+{
+	struct cgroup_slot *s = slot_at(*at);
+	struct temper_limit *l = limit_at(*at);
+
+	if (!s || !l)
+		return false;
+	*limited = s->limited;
+	if (*limited >> 16 == gen)
+		return false;
+	read_limit(*at);
+	*limited = limited_at(gen, l->quota_ns ? *at : NO_SLOT);
+	if (l->quota_ns || s->parent == NO_SLOT)
+		return false;
+	*at = s->parent;
+	return true;
+}
+
+static __always_inline bool tell_limited(u32 *at, u32 last, u64 limited)
+{
+	struct cgroup_slot *s = slot_at(*at);
+
+	if (!s)
+		return false;
+	s->limited = limited;
+	if (*at == last)
+		return false;
+	*at = s->parent;
+	return true;
+}
+
+/* Global, as are others below, so that the verifier follows the loops once. */
 __noinline u32 look_up_limit(u32 index)
 {
-	u64 gen = *(volatile u64 *)&limits_gen;
-	struct cgroup_slot *first = slot_at(index), *s = first;
-	u32 found = NO_SLOT;
+	u64 gen = *(volatile u64 *)&limits_gen, limited = 0;
+	u32 known = index, at = index;
 
-	for (int level = 0; level < MAX_DEPTH; level++) {
-		struct temper_limit *l = limit_at(index);
-
-		if (!s || !l)
-			break;
-		read_limit(index);
-		if (l->quota_ns) {
-			found = index;
-			break;
-		}
-		index = s->parent;
-		if (index == NO_SLOT)
-			break;
-		s = slot_at(index);
-	}
-	if (first) {
-		first->limited = found;
-		first->limited_gen = gen;
-	}
-	return found;
+	climb(ask_limited(&known, gen, &limited));
+	climb(tell_limited(&at, known, limited));
+	return slot_of_limited(limited);
 }
 
 /* The nearest limited cgroup, from this one up; NO_SLOT: none. */
@@ -81,7 +105,7 @@ static __always_inline u32 limit_of(u32 index)
 	s = slot_at(index);
 	if (!s)
 		return NO_SLOT;
-	return s->limited_gen == limits_gen ? s->limited : look_up_limit(index);
+	return s->limited >> 16 == limits_gen ? slot_of_limited(s->limited) : look_up_limit(index);
 }
 
 static __always_inline u32 limit_above(u32 index)
@@ -91,20 +115,55 @@ static __always_inline u32 limit_above(u32 index)
 	return s && s->parent != NO_SLOT ? limit_of(s->parent) : NO_SLOT;
 }
 
+/* The limit of this index, or above it, which is then the next one to look at; NULL: there is none. */
+static __always_inline struct temper_limit *next_limit(u32 *index)
+{
+	struct temper_limit *l = *index == NO_SLOT ? NULL : limit_at(*index);
+
+	if (l)
+		*index = limit_above(*index);
+	return l;
+}
+
+static __always_inline bool pay_once(u32 *index, s64 ns, u64 used)
+{
+	struct temper_limit *l = next_limit(index);
+
+	if (!l)
+		return false;
+	__sync_fetch_and_add(&l->left_ns, ns);
+	__sync_fetch_and_add(&l->paid_ns, -ns);
+	__sync_fetch_and_add(&l->used_ns, used);
+	return true;
+}
+
 /* A turn is over, or begins: `ns` back to a cgroup and to all limited ones above it, of which it has used `used`. */
 __noinline u32 pay_limits(u32 index, s64 ns, u64 used)
 {
-	for (int level = 0; level < MAX_DEPTH; level++) {
-		struct temper_limit *l = index == NO_SLOT ? NULL : limit_at(index);
-
-		if (!l)
-			break;
-		__sync_fetch_and_add(&l->left_ns, ns);
-		__sync_fetch_and_add(&l->paid_ns, -ns);
-		__sync_fetch_and_add(&l->used_ns, used);
-		index = limit_above(index);
-	}
+	climb(pay_once(&index, ns, used));
 	return index;
+}
+
+static __always_inline bool bound_turn(u32 *index, u64 now, s64 *most)
+{
+	u32 at = *index;
+	struct temper_limit *l = next_limit(index);
+	s64 left, turn;
+
+	if (!l)
+		return false;
+	fill(at, now);
+	left = l->left_ns;
+	if (left < (s64)LEAST_TAKEN) {
+		*most = -(s64)at;
+		return false;
+	}
+	turn = turn_of(at);
+	if (turn < *most)
+		*most = turn;
+	if (left < *most)
+		*most = left;
+	return true;
 }
 
 /* A turn of what a cgroup has left, and all above it; not above 0: the slot of one without enough, negated. */
@@ -112,41 +171,40 @@ __noinline s64 time_left(u32 index, u64 now)
 {
 	s64 most = QUANTUM;
 
-	for (int level = 0; level < MAX_DEPTH; level++) {
-		struct temper_limit *l = index == NO_SLOT ? NULL : limit_at(index);
-		s64 left;
-
-		if (!l)
-			break;
-		fill(index, now);
-		left = l->left_ns;
-		if (left < (s64)LEAST_TAKEN)
-			return -(s64)index;
-		s64 turn = turn_of(index);
-
-		if (turn < most)
-			most = turn;
-		if (left < most)
-			most = left;
-		index = limit_above(index);
-	}
+	climb(bound_turn(&index, now, &most));
 	return most;
+}
+
+static __always_inline bool need_not_wait(u32 *index, u64 now, u32 *by)
+{
+	u32 at = *index;
+	struct temper_limit *l = next_limit(index);
+
+	if (!l)
+		return false;
+	fill(at, now);
+	if (!l->held && l->left_ns >= (s64)LEAST_TAKEN * (1 + l->admitted))
+		return true;
+	*by = at;
+	return false;
 }
 
 /* The first limited cgroup, from this one up, for which a task has to wait; NO_SLOT: none. Who waits already comes first. */
 __noinline u32 must_wait_for(u32 index, u64 now)
 {
-	for (int level = 0; level < MAX_DEPTH; level++) {
-		struct temper_limit *l = index == NO_SLOT ? NULL : limit_at(index);
+	u32 by = NO_SLOT;
 
-		if (!l)
-			break;
-		fill(index, now);
-		if (l->held || l->left_ns < (s64)LEAST_TAKEN * (1 + l->admitted))
-			return index;
-		index = limit_above(index);
-	}
-	return NO_SLOT;
+	climb(need_not_wait(&index, now, &by));
+	return by;
+}
+
+static __always_inline bool has_gaps(u32 *index, bool *gaps)
+{
+	struct temper_limit *l = next_limit(index);
+
+	if (l)
+		*gaps = l->mode == LIMITS_GAP;
+	return l && *gaps;
 }
 
 /*
@@ -155,16 +213,10 @@ __noinline u32 must_wait_for(u32 index, u64 now)
  */
 __noinline bool gaps_beyond(u32 index)
 {
-	for (int level = 0; level < MAX_DEPTH; level++) {
-		struct temper_limit *l = index == NO_SLOT ? NULL : limit_at(index);
+	bool gaps = false;
 
-		if (!l)
-			return level > 0;
-		if (l->mode != LIMITS_GAP)
-			return false;
-		index = limit_above(index);
-	}
-	return false;
+	climb(has_gaps(&index, &gaps));
+	return gaps;
 }
 
 /* The kernel's word for none is the greatest number. */

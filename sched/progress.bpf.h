@@ -54,16 +54,21 @@ static __always_inline bool duty(struct task_struct *p, struct task_state *t)
 	return serves_one_cpu(p) || (p->flags & PF_EXITING) || may_not_migrate(p) || asked_to_end(p, t);
 }
 
+static __always_inline u32 tier_of_group(struct task_state *t)
+{
+	return t->crowded ? TIER_BACKGROUND : tier_of_slot(t->cgroup);
+}
+
 /* The tier that a task belongs to, whatever it does just now. */
 static u32 home_tier(struct task_struct *p, struct task_state *t)
 {
 	if (p->flags & PF_KTHREAD)
 		return tier_of_kthread(p);
-	u32 tier = tier_of_slot(t->cgroup);
+	u32 tier = tier_of_group(t);
 
 	if (p->vfork_done && p->real_parent) {
 		struct task_state *parent = task_state(p->real_parent);
-		u32 its = parent ? tier_of_slot(parent->cgroup) : tier;
+		u32 its = parent ? tier_of_group(parent) : tier;
 
 		if (its < tier)
 			return its;

@@ -37,37 +37,36 @@ static const u64 slice_ns[NR_TIERS] = { 3 * MSEC, 3 * MSEC, 3 * MSEC, 10 * MSEC 
 
 static u64 tier_clock[NR_TIERS]; /* virtual time of the task that started last */
 
-static __always_inline void atomic_add(u64 *to, s64 amount)
+/* One register holds the sum's number where it is compared and where it is used: a copy would not be bounded. */
+static __always_inline bool change_one(u32 *index, u64 tier, s32 by, s64 *delta)
 {
-	__sync_fetch_and_add(to, amount);
+	struct cgroup_slot *s = slot_at(*index);
+	bool turned;
+
+	barrier_var(tier);
+	if (!s || tier >= NR_SUMS)
+		return false;
+	__sync_fetch_and_add(&s->sum[tier], *delta);
+	bpf_spin_lock(&s->lock);
+	s->nr[tier] += by;
+	turned = s->nr[tier] == (by > 0 ? 1 : 0);
+	if (turned && by > 0)
+		s->charged[tier] = s->weight;
+	*delta = by > 0 ? s->charged[tier] : -(s64)s->charged[tier];
+	bpf_spin_unlock(&s->lock);
+	*index = s->parent;
+	return turned && *index != NO_SLOT;
 }
 
 /*
  * Count `weight` in or out of the sums, from the task's cgroup up to the first that was active already. Global, so that
- * the verifier follows the loop once; an iterator, which it would follow sooner, costs more than a level does.
+ * the verifier follows the loop once.
  */
 __noinline bool change_active(u32 index, u32 tier, s32 by, u32 weight)
 {
-	struct cgroup_slot *s = slot_at(index);
 	s64 delta = by > 0 ? weight : -(s64)weight;
 
-	for (int level = 0; level < MAX_DEPTH; level++) {
-		bool turned;
-
-		if (!s || tier >= NR_SUMS)
-			break;
-		atomic_add(&s->sum[tier], delta);
-		bpf_spin_lock(&s->lock);
-		s->nr[tier] += by;
-		turned = s->nr[tier] == (by > 0 ? 1 : 0);
-		if (turned && by > 0)
-			s->charged[tier] = s->weight;
-		delta = by > 0 ? s->charged[tier] : -(s64)s->charged[tier];
-		bpf_spin_unlock(&s->lock);
-		if (!turned || s->parent == NO_SLOT)
-			break;
-		s = slot_at(s->parent);
-	}
+	climb(change_one(&index, tier, by, &delta));
 	return true;
 }
 
@@ -112,7 +111,7 @@ static void set_cgroup_weight(struct cgroup *cgrp, u32 weight)
 	parent = s->parent == NO_SLOT ? NULL : slot_at(s->parent);
 	if (parent)
 		for (u32 t = 0; t < NR_SUMS; t++)
-			atomic_add(&parent->sum[t], delta[t]);
+			__sync_fetch_and_add(&parent->sum[t], delta[t]);
 }
 
 /* Critical and standard tasks in one queue share by all weights of both. */
@@ -121,24 +120,28 @@ static __always_inline bool shares_with_services(struct task_state *t)
 	return critical_is_over() && t->tier == TIER_STANDARD && (t->active_tier == TIER_CRITICAL || t->active_tier == TIER_STANDARD);
 }
 
+static __always_inline bool share_once(u32 *index, u64 tier, u64 *weight, u64 *share)
+{
+	struct cgroup_slot *s = slot_at(*index);
+
+	barrier_var(tier);
+	if (!s || tier >= NR_SUMS)
+		return false;
+	u64 sum = s->sum[tier];
+
+	if (sum > *weight)
+		*share = *share * *weight / sum;
+	*weight = s->charged[tier];
+	*index = s->parent;
+	return *index != NO_SLOT;
+}
+
 /* The share of the sum `tier`, of WHOLE, that an active task of this weight in cgroup `index` is due now; at least 1. */
 __noinline u64 share_of(u32 index, u32 tier, u32 task_weight)
 {
-	struct cgroup_slot *s = slot_at(index);
 	u64 share = WHOLE, weight = task_weight;
 
-	for (int level = 0; level < MAX_DEPTH; level++) {
-		if (!s || tier >= NR_SUMS)
-			break;
-		u64 sum = s->sum[tier];
-
-		if (sum > weight)
-			share = share * weight / sum;
-		if (s->parent == NO_SLOT)
-			break;
-		weight = s->charged[tier];
-		s = slot_at(s->parent);
-	}
+	climb(share_once(&index, tier, &weight, &share));
 	return share ?: 1;
 }
 

@@ -53,6 +53,7 @@ static __always_inline struct cpu_state *cpu_state(s32 cpu)
 
 struct task_state {
 	u32 cgroup;	  /* index into cgroups */
+	bool crowded;	  /* of its parent: its cgroup found no slot of its own */
 	u8 tier;	  /* tier under which the task is queued or runs */
 	bool active;	  /* counted in its cgroup's sums, under active_tier with active_weight */
 	u8 active_tier;

@@ -37,7 +37,7 @@ s32 BPF_PROG(temper_init_task, struct task_struct *p, struct scx_init_task_args 
 
 	if (!t)
 		return -ENOMEM;
-	t->cgroup = slot_of(args->cgroup);
+	enter_cgroup(t, args->cgroup);
 	t->vtime_tier = NR_TIERS;
 	return 0;
 }
@@ -501,7 +501,7 @@ void BPF_PROG(temper_cgroup_move, struct task_struct *p, struct cgroup *from, st
 	if (!t)
 		return;
 	deactivate(p, t);
-	t->cgroup = slot_of(to);
+	enter_cgroup(t, to);
 }
 
 SEC("struct_ops/cgroup_set_weight")
@@ -541,8 +541,10 @@ s32 BPF_PROG(temper_init)
 	bpf_for(slot, NO_SLOT + 1, MAX_CGROUPS) {
 		u32 index = slot;
 
-		if (bpf_map_push_elem(&free_slots, &index, BPF_ANY))
-			return -ENOMEM;
+		err = slot < RESERVED_SLOTS ? bpf_map_push_elem(&reserved_slots, &index, BPF_ANY) :
+					      bpf_map_push_elem(&free_slots, &index, BPF_ANY);
+		if (err)
+			return err;
 	}
 	bpf_for(tier, 0, NR_TIERS) {
 		err = scx_bpf_create_dsq(shared_queue(tier), -1);

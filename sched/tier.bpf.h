@@ -6,16 +6,18 @@
  * and changes of the tier map, and be inherited by cgroups that nobody mapped.
  *
  * Method: each cgroup gets a slot in an array when the kernel announces it
- * (cgroup_init), and each task remembers its slot. A slot knows its parent's, and
- * caches its tier (and its mode of limits) together with the generation of the map it came from; when user
- * space raises control.tier_gen the next reader climbs to the nearest mapped
- * ancestor again. The kernel's own look-up by id is not used: before 6.18 it sees
+ * (cgroup_init), and each task remembers its slot. A slot knows its parent's, and caches
+ * its policy (tier, and mode of limits) together with the generation of the map it came from.
+ * It is looked up when the cgroup is made: the parent's is known then. When user space
+ * raises control.tier_gen, the next reader climbs to the nearest ancestor that is mapped or
+ * known, and all that it passes is known afterwards: in one generation no cgroup is passed
+ * twice, at whatever depth. The kernel's own look-up by id is not used: before 6.18 it sees
  * only the cgroup namespace of whoever happens to run.
  *
- * Limits: MAX_CGROUPS at a time; a cgroup beyond that shares its parent's slot,
- * and so its parent's tier, weight and limit. A climb ends after MAX_DEPTH levels. The
- * kernel names the cpu controller's cgroup: where that controller is off, the
- * nearest ancestor that has it.
+ * Limits: MAX_CGROUPS at a time, the last RESERVED_SLOTS of them for cgroups that belong to root, so that no
+ * user who was given a subtree can use them up. Tasks of a cgroup beyond that run as background, whatever its tier and
+ * its own limit, within its parent's limits: nobody gains by it. The kernel names the cpu
+ * controller's cgroup: where that controller is off, the nearest ancestor that has it.
  */
 #ifndef TEMPER_TIER_BPF_H
 #define TEMPER_TIER_BPF_H
@@ -23,8 +25,26 @@
 #include "stats.bpf.h"
 
 #define MAX_CGROUPS TEMPER_MAX_CGROUPS
-#define MAX_DEPTH 24
 #define NO_SLOT 0 /* slot 0 is never given away */
+#define RESERVED_SLOTS 2048 /* those below */
+#define SHARED_SLOT (1U << 31) /* in cgroup_slots: the parent's, beyond MAX_CGROUPS */
+#define NEAR_LEVELS 8
+
+/*
+ * Evaluate `step`, which goes up a level and says whether there is another, until it says no. An iterator has no bound
+ * but the number of cgroups, and costs more than a level does: the first levels go without one.
+ */
+#define climb(step)                                                       \
+	({                                                                \
+		bool __more = true;                                       \
+		u32 __i;                                                  \
+		for (int __n = 0; __more && __n < NEAR_LEVELS; __n++)     \
+			__more = (step);                                  \
+		if (__more)                                               \
+			bpf_for(__i, 0, MAX_CGROUPS)                      \
+				if (!(step))                              \
+					break;                            \
+	})
 
 enum { SERVICES = NR_TIERS, NR_SUMS }; /* critical and standard together: share.bpf.h */
 
@@ -36,12 +56,9 @@ struct cgroup_slot {
 	u64 sum[NR_SUMS];     /* weights of what is active below; atomic */
 	u64 id;
 	u32 parent;
-	u32 tier;
-	u32 limits;   /* enum temper_limits */
-	u64 tier_gen; /* control.tier_gen + 1 for which `tier` and `limits` hold; 0: never looked up */
 	u32 default_tier;
-	u32 limited;	  /* look_up_limit(): the nearest limited cgroup, from this one up; NO_SLOT: none */
-	u64 limited_gen;  /* limits_gen for which that holds */
+	u64 policy; /* policy_at(): of which generation, which mode of limits, which tier; written whole */
+	u64 limited; /* limited_at(): as of which limits_gen, the nearest limited cgroup, from this one up; written whole */
 	u64 cgroup;	  /* bandwidth.bpf.h: its address; 0: it is gone, or the kernel tells of limits */
 };
 
@@ -57,6 +74,12 @@ struct {
 	__uint(max_entries, MAX_CGROUPS);
 	__type(value, u32);
 } free_slots SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_QUEUE);
+	__uint(max_entries, RESERVED_SLOTS);
+	__type(value, u32);
+} reserved_slots SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_CGRP_STORAGE);
@@ -79,11 +102,26 @@ static __always_inline struct cgroup_slot *slot_at(u32 index)
 	return bpf_map_lookup_elem(&cgroups, &index);
 }
 
-static u32 slot_of(struct cgroup *cgrp)
+/* As it stands in cgroup_slots. */
+static u32 stored_slot(struct cgroup *cgrp)
 {
 	u32 *slot = bpf_cgrp_storage_get(&cgroup_slots, cgrp, 0, 0);
 
 	return slot ? *slot : NO_SLOT;
+}
+
+static __always_inline u32 slot_of(struct cgroup *cgrp)
+{
+	return stored_slot(cgrp) & ~SHARED_SLOT;
+}
+
+/* A task is of this cgroup now. */
+static void enter_cgroup(struct task_state *t, struct cgroup *cgrp)
+{
+	u32 slot = stored_slot(cgrp);
+
+	t->cgroup = slot & ~SHARED_SLOT;
+	t->crowded = slot & SHARED_SLOT;
 }
 
 static bool has_name(struct cgroup *cgrp, const char *name, u32 size)
@@ -106,67 +144,117 @@ static u32 default_tier(struct cgroup *cgrp, u32 inherited)
 	return inherited;
 }
 
-static __noinline u32 look_up_tier(u32 index, u64 gen)
+/* NR_TIERS: neither it nor a cgroup above is mapped. */
+static __always_inline u64 policy_at(u64 gen, u32 limits, u32 tier)
 {
-	struct cgroup_slot *first = slot_at(index), *s = first;
-	u32 tier = TIER_STANDARD, limits = config.limits;
-	int level;
+	return (gen + 1) << 8 | limits << 4 | tier;
+}
 
-	if (!first)
-		return TIER_STANDARD;
-	tier = first->default_tier;
-	bpf_for(level, 0, MAX_DEPTH) {
-		u64 id = s->id;
-		struct temper_assignment *mapped = bpf_map_lookup_elem(&tiers, &id);
+static __always_inline u32 tier_of_policy(u64 policy, struct cgroup_slot *s)
+{
+	u32 tier = policy & 15;
 
-		if (mapped) {
-			tier = mapped->tier;
-			if (mapped->limits)
-				limits = mapped->limits - 1;
-			break;
-		}
-		if (s->parent == NO_SLOT)
-			break;
-		s = slot_at(s->parent);
-		if (!s)
-			break;
-	}
-	if (tier >= NR_TIERS)
-		tier = TIER_STANDARD;
-	first->tier = tier;
-	first->limits = limits;
-	first->tier_gen = gen + 1;
-	return tier;
+	return tier < NR_TIERS ? tier : s->default_tier;
+}
+
+static __always_inline u32 limits_of_policy(u64 policy)
+{
+	return policy >> 4 & 15;
+}
+
+/* What a slot's cgroup was given itself, or is known to have inherited; 0: that is for the parent's to say. */
+static __always_inline u64 known_policy(struct cgroup_slot *s, u64 gen)
+{
+	u64 id = s->id, known = s->policy;
+	struct temper_assignment *mapped;
+
+	if (known >> 8 == gen + 1)
+		return known;
+	mapped = bpf_map_lookup_elem(&tiers, &id);
+	if (mapped)
+		return policy_at(gen, mapped->limits ? mapped->limits - 1 : config.limits,
+				 mapped->tier < NR_TIERS ? mapped->tier : TIER_BACKGROUND);
+	return s->parent == NO_SLOT ? policy_at(gen, config.limits, NR_TIERS) : 0;
+}
+
+/* The steps of look_up_policy(): up to one that is known, and from the first again, telling all of it. */
+static __always_inline bool ask_policy(u32 *at, u64 gen, u64 *policy)
+{
+	struct cgroup_slot *s = slot_at(*at);
+
+	if (!s)
+		return false;
+	*policy = known_policy(s, gen);
+	if (*policy)
+		return false;
+	*at = s->parent;
+	return true;
+}
+
+static __always_inline bool tell_policy(u32 *at, u32 last, u64 policy)
+{
+	struct cgroup_slot *s = slot_at(*at);
+
+	if (!s)
+		return false;
+	s->policy = policy;
+	if (*at == last)
+		return false;
+	*at = s->parent;
+	return true;
+}
+
+/* Global, so that the verifier follows the loops once. */
+__noinline u64 look_up_policy(u32 index, u64 gen)
+{
+	u32 known = index, at = index;
+	u64 policy = 0;
+
+	climb(ask_policy(&known, gen, &policy));
+	if (policy)
+		climb(tell_policy(&at, known, policy));
+	return policy;
+}
+
+/* What holds for a cgroup just now; 0: that cannot be known. */
+static __always_inline u64 policy_of(struct cgroup_slot *s, u32 index)
+{
+	struct temper_control *c = get_control();
+
+	if (!c)
+		return 0;
+	u64 gen = *(volatile u64 *)&c->tier_gen;
+
+	return s->policy >> 8 == gen + 1 ? s->policy : look_up_policy(index, gen);
 }
 
 static __always_inline u32 tier_of_slot(u32 index)
 {
-	struct cgroup_slot *s = slot_at(index);
-	struct temper_control *c = get_control();
+	struct cgroup_slot *s = index == NO_SLOT ? NULL : slot_at(index);
+	u64 policy = s ? policy_of(s, index) : 0;
 
-	if (!s || !c)
-		return TIER_STANDARD;
-	return s->tier_gen == c->tier_gen + 1 ? s->tier : look_up_tier(index, c->tier_gen);
+	return policy ? tier_of_policy(policy, s) : TIER_BACKGROUND;
+}
+
+/* Does it belong to root? What the kernel does not say is no. */
+static bool is_roots(struct cgroup *cgrp)
+{
+	return bpf_core_field_exists(cgrp->kn->iattr->ia_uid) && (!cgrp->kn->iattr || !cgrp->kn->iattr->ia_uid.val);
 }
 
 static s32 open_slot(struct cgroup *cgrp, u32 weight)
 {
 	struct cgroup *above = cgrp->level > 0 ? bpf_cgroup_ancestor(cgrp, cgrp->level - 1) : NULL;
+	u32 index, *mine, parent_index = above ? slot_of(above) : NO_SLOT;
 	struct cgroup_slot *s, *parent = NULL;
-	u32 index, *mine;
-
-	mine = bpf_cgrp_storage_get(&cgroup_slots, cgrp, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!mine) {
-		if (above)
-			bpf_cgroup_release(above);
-		return -ENOMEM;
-	}
-	u32 parent_index = above ? slot_of(above) : NO_SLOT;
 
 	if (above)
 		bpf_cgroup_release(above);
-	if (bpf_map_pop_elem(&free_slots, &index)) {
-		*mine = parent_index;
+	mine = bpf_cgrp_storage_get(&cgroup_slots, cgrp, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!mine)
+		return -ENOMEM;
+	if (bpf_map_pop_elem(&free_slots, &index) && (!is_roots(cgrp) || bpf_map_pop_elem(&reserved_slots, &index))) {
+		*mine = parent_index | SHARED_SLOT;
 		COUNT(crowded);
 		return 0;
 	}
@@ -180,23 +268,24 @@ static s32 open_slot(struct cgroup *cgrp, u32 weight)
 	s->weight = weight;
 	s->id = cgrp->kn->id;
 	s->parent = parent_index;
-	s->tier_gen = 0;
-	s->limited_gen = 0;
+	s->policy = 0;
+	s->limited = 0;
 	s->default_tier = default_tier(cgrp, parent ? parent->default_tier : TIER_STANDARD);
+	policy_of(s, index);
 	*mine = index;
 	return 0;
 }
 
 static void close_slot(struct cgroup *cgrp)
 {
-	u32 index = slot_of(cgrp);
-	struct cgroup_slot *s = slot_at(index);
+	u32 index = stored_slot(cgrp);
 
-	/* One that found no slot free points at its parent's, which is not its to give back. */
-	if (s && index != NO_SLOT && s->id == cgrp->kn->id)
-		bpf_map_push_elem(&free_slots, &index, BPF_ANY);
-	else
+	if (index & SHARED_SLOT)
 		ADD(crowded, -1);
+	else if (index >= RESERVED_SLOTS)
+		bpf_map_push_elem(&free_slots, &index, BPF_ANY);
+	else if (index != NO_SLOT)
+		bpf_map_push_elem(&reserved_slots, &index, BPF_ANY);
 }
 
 /*

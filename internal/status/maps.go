@@ -34,7 +34,7 @@ func (s *Status) fromMaps(m *enforce.Snapshot, monotonic time.Duration) {
 	}
 	s.Crowded = int(m.Stats.Crowded)
 	if s.Crowded > 0 {
-		s.problem("%d cgroups are beyond the %d that can be told apart: they share the tier, the weight and the limit of the cgroup above; limits of their own are NOT kept", s.Crowded, enforce.MaxCgroups-1)
+		s.problem("%d cgroups are beyond the %d that can be told apart: their tasks run as background, within the limit of the cgroup above", s.Crowded, enforce.MaxCgroups-1)
 	}
 	var count [tier.Count]int
 	for _, a := range m.Tiers {

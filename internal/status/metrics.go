@@ -63,7 +63,7 @@ var (
 	reserved     = declare("gauge", "reservation_cpus", "CPUs up to which critical comes before standard; no series where it does however much it uses.")
 	criticalOver = declare("counter", "reservation_exhausted_total", "Times that the critical tier had used up its reservation.")
 
-	crowded      = declare("gauge", "cgroups_crowded", "Cgroups beyond the 16,383 that can be told apart: limits of their own are not kept.")
+	crowded      = declare("gauge", "cgroups_crowded", "Cgroups beyond the 16,383 that can be told apart: their tasks run as background, and limits of their own are not kept.")
 	limitCPUs    = declare("gauge", "limit_cpus", "Quota over period of a cgroup with a limit; the label mode says how it is kept.", "cgroup", "mode")
 	limitUsed    = declare("counter", "limit_used_seconds_total", "CPU time that a cgroup used while it had a limit.", "cgroup")
 	limitBeyond  = declare("counter", "limit_beyond_seconds_total", "CPU time that it used beyond its limit, in gaps.", "cgroup")

@@ -26,7 +26,7 @@ type Status struct {
 	Agent      Agent          `json:"agent"`
 	Scheduler  host.Scheduler `json:"scheduler"`
 	LimitsMode string         `json:"limits_mode"`       // as in the configuration; "": nobody knows
-	Crowded    int            `json:"crowded,omitempty"` // cgroups beyond those that can be told apart: their limits are not kept
+	Crowded    int            `json:"crowded,omitempty"` // cgroups beyond those that can be told apart: their tasks run as background
 	Loader     *Loader        `json:"loader"`            // null: no maps are pinned
 	Tiers      []Tier         `json:"tiers"`
 	Gap        *Gap           `json:"gap"` // null without counters

@@ -4,24 +4,35 @@ package guest
 
 import (
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/cilium/ebpf"
+
+	"temper.dev/temper/internal/tier"
 )
 
-// A cgroup beyond those that can be told apart has its parent's limit. It is said that its own is not kept, and until when.
-func TestLimitsBeyondAllSlots(t *testing.T) {
+// Of a cgroup beyond those that can be told apart neither tier nor limit are known. Its tasks run as background, within its
+// parent's limit, and that is said, until when.
+func TestCgroupsBeyondAllSlots(t *testing.T) {
 	joinSystem(t)
-	attach(t)
+	controlledCgroup(t, "/known")
+	attach(t, "--tier", "critical="+root.Cgroup("/known"))
 	seq := kernel(t).EnableSeq
 	limit(t, "/known", 50*time.Millisecond, 100*time.Millisecond)
-	slots := takeSlots(t)
+	slots := takeSlots(t, "free_slots")
+	reserved := takeSlots(t, "reserved_slots")
 	limit(t, "/known/crowded", 20*time.Millisecond, 100*time.Millisecond)
+	before := snapshot(t).Stats.Tier[tier.Background].RunNs
 	group := spin(t, "/known/crowded", 2)
 	eventually(t, "the limit above is felt", func() bool { return limitOf(t, "/known").Holds > 10 })
+	eventually(t, "they run as background", func() bool {
+		return time.Duration(snapshot(t).Stats.Tier[tier.Background].RunNs-before) > 100*time.Millisecond
+	})
 	s := look(t)
 	if s.Crowded != 1 || !slices.ContainsFunc(s.Problems, func(p string) bool { return strings.Contains(p, "1 cgroups are beyond") }) {
 		t.Errorf("%d, %q", s.Crowded, s.Problems)
@@ -38,6 +49,7 @@ func TestLimitsBeyondAllSlots(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "nobody is crowded", func() bool { return look(t).Crowded == 0 })
+	reserved.giveBack(t)
 	slots.giveBack(t)
 	limit(t, "/known/again", 20*time.Millisecond, 100*time.Millisecond)
 	spin(t, "/known/again", 2)
@@ -47,38 +59,70 @@ func TestLimitsBeyondAllSlots(t *testing.T) {
 	}
 }
 
+// A user who was given a subtree may use up what there is, and root's cgroups are told apart all the same.
+func TestNoUserTakesTheLastSlots(t *testing.T) {
+	joinSystem(t)
+	attach(t)
+	controlledCgroup(t, "/given")
+	write(t, root.Cgroup("/given/cgroup.subtree_control"), "+cpu")
+	const user = 1000
+	if err := os.Chown(root.Cgroup("/given"), user, user); err != nil {
+		t.Fatal(err)
+	}
+	slots := takeSlots(t, "free_slots")
+	t.Cleanup(func() { slots.giveBack(t) })
+	mkdir := exec.Command("mkdir", root.Cgroup("/given/users"))
+	mkdir.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}}
+	if out, err := mkdir.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	t.Cleanup(func() { removeCgroup(t, "/given/users") })
+	if n := look(t).Crowded; n != 1 {
+		t.Errorf("of a user's cgroup without a slot: crowded %d, want 1", n)
+	}
+	controlledCgroup(t, "/given/roots")
+	if n := look(t).Crowded; n != 1 {
+		t.Errorf("with root's cgroup: crowded %d, want 1", n)
+	}
+}
+
 // slots are those of the attached scheduler that no cgroup has.
 type slots struct {
 	free *ebpf.Map
 	all  []uint32
 }
 
-func takeSlots(t *testing.T) *slots {
+// takeSlots leaves none, but those that are for root.
+func takeSlots(t *testing.T, queue string) *slots {
+	t.Helper()
+	s := &slots{free: mapNamed(t, queue)}
+	for slot := uint32(0); s.free.LookupAndDelete(nil, &slot) == nil; {
+		s.all = append(s.all, slot)
+	}
+	if len(s.all) == 0 {
+		t.Fatal("no slot was free")
+	}
+	return s
+}
+
+// mapNamed is a map of the attached scheduler, pinned or not, until the test ends.
+func mapNamed(t *testing.T, name string) *ebpf.Map {
 	t.Helper()
 	for id := ebpf.MapID(0); ; {
 		next, err := ebpf.MapGetNextID(id)
 		if err != nil {
-			t.Fatal("no map free_slots: ", err)
+			t.Fatalf("no map %s: %v", name, err)
 		}
 		id = next
 		m, err := ebpf.NewMapFromID(id)
 		if err != nil {
 			continue // it has gone meanwhile
 		}
-		info, err := m.Info()
-		if err != nil || info.Name != "free_slots" {
-			m.Close()
-			continue
+		if info, err := m.Info(); err == nil && info.Name == name {
+			t.Cleanup(func() { m.Close() })
+			return m
 		}
-		t.Cleanup(func() { m.Close() })
-		s := &slots{free: m}
-		for slot := uint32(0); m.LookupAndDelete(nil, &slot) == nil; {
-			s.all = append(s.all, slot)
-		}
-		if len(s.all) == 0 {
-			t.Fatal("no slot was free")
-		}
-		return s
+		m.Close()
 	}
 }
 
