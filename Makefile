@@ -69,8 +69,9 @@ test: deps build jvm-service test-unit pathfence-test pathfence-java-test test-k
 	$(MAKE) --jobs=2 test-lab e2e-quick
 
 # -count=1: of files outside of a module go does not notice that they have changed.
-test-unit: ## the tests that need no guest
+test-unit: sched ## the tests that need no guest
 	$(GO) test ./...
+	$(GO) test -count=1 -tags object ./test/object
 	cd tools/chart && $(GO) test -count=1 .
 	cd tools/alerts && $(GO) test -count=1 .
 	cd tools/sbom && $(GO) test .
@@ -195,7 +196,7 @@ lint: ## formatting, vet, and whether the generated source is up to date
 	@unformatted=$$(gofmt -l api cmd internal lab packaging pathfence test tools); \
 	if [ -n "$$unformatted" ]; then echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
-	$(GO) vet -tags guest,kubernetes,scale,e2e ./test/...
+	$(GO) vet -tags guest,kubernetes,scale,e2e,object ./test/...
 	$(GO) vet -tags pathfence ./pathfence/bench
 	cd tools/image && $(GO) vet .
 	cd tools/chart && $(GO) vet .

@@ -107,10 +107,10 @@ __noinline u64 age_queue(u64 queue, u32 tier, u64 longest, u64 now)
 			 * On the move it is in no queue, and a CPU that looks just then does not find it. The
 			 * arrivals make that CPU look again, whether it began to look before or after the first.
 			 */
-			__sync_fetch_and_add(&arrivals[tier], 1);
+			ordered_add(&arrivals[tier], 1);
 			if (dsq_move_vtime(&it, p, queue, to))
 				COUNT_TIER(tier, aged);
-			__sync_fetch_and_add(&arrivals[tier], 1);
+			ordered_add(&arrivals[tier], 1);
 		}
 	}
 	bpf_iter_scx_dsq_destroy(&it);

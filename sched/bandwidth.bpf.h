@@ -56,7 +56,7 @@ static int read_limits_anew(void *map, u32 *index, struct timer_slot *slot)
 {
 	if (left)
 		return 0;
-	__sync_fetch_and_add(&limits_gen, 1);
+	ordered_add(&limits_gen, 1);
 	bpf_timer_start(&slot->timer, READ_PERIOD, 0);
 	return 0;
 }

@@ -151,7 +151,7 @@ static void set_limit(u32 index, u64 quota_ns, u64 period_ns, u64 burst_ns)
 	l->quota_ns = quota_ns;
 	if (l->left_ns > capacity(l))
 		l->left_ns = capacity(l);
-	__sync_fetch_and_add(&limits_gen, 1);
+	ordered_add(&limits_gen, 1);
 }
 
 /* With LIMITS_FREEZE. */
@@ -160,11 +160,11 @@ static __always_inline u32 fill_at_once(struct temper_limit *l, u64 last, u64 si
 	u64 periods = since / l->period_ns, came = (periods > 2 ? 2 : periods) * l->quota_ns;
 	s64 most = l->burst_ns + l->quota_ns;
 
-	if (!came || __sync_val_compare_and_swap(&l->filled_at, last, last + periods * l->period_ns) != last)
+	if (!came || ordered_compare_swap(&l->filled_at, last, last + periods * l->period_ns) != last)
 		return 0;
 	if ((s64)came > most - l->left_ns)
 		came = most - l->left_ns;
-	__sync_fetch_and_add(&l->left_ns, came);
+	relaxed_add(&l->left_ns, came);
 	return 0;
 }
 
@@ -190,7 +190,7 @@ __noinline u32 fill(u32 index, u64 now)
 		return fill_at_once(l, last, since);
 	/* A bucket is full after a period of the longest. */
 	came = ((since > LONGEST_PERIOD ? LONGEST_PERIOD : since) * rate_of(l)) >> 20;
-	if (!came || __sync_val_compare_and_swap(&l->filled_at, last, now) != last)
+	if (!came || ordered_compare_swap(&l->filled_at, last, now) != last)
 		return 0;
 	if ((s64)(now - l->half_ends) >= 0)
 		begin_half_period(index, now);
@@ -205,7 +205,7 @@ __noinline u32 fill(u32 index, u64 now)
 	after = before + (s64)came;
 	if (after > most)
 		after = most > 0 ? most : after < 0 ? after : 0;
-	__sync_fetch_and_add(&l->left_ns, after - before); /* others take meanwhile */
+	relaxed_add(&l->left_ns, after - before); /* others take meanwhile */
 	return 0;
 }
 

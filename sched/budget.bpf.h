@@ -39,19 +39,19 @@ static bool within(struct budget *b, u64 millicpus, u64 keeps, u64 now)
 	s64 most = keeps * millicpus / 1000, since = now - last;
 
 	/* Negative where another CPU has refilled since `now` was read. */
-	if (since > (s64)MSEC && __sync_val_compare_and_swap(&b->refilled_at, last, now) == last) {
+	if (since > (s64)MSEC && ordered_compare_swap(&b->refilled_at, last, now) == last) {
 		s64 before = b->ns, after = (before < -most ? -most : before) + since * (s64)millicpus / 1000;
 
 		if (!last || after > most)
 			after = most;
-		__sync_fetch_and_add(&b->ns, after - before); /* others pay meanwhile */
+		relaxed_add(&b->ns, after - before); /* others pay meanwhile */
 	}
 	return b->ns > 0;
 }
 
 static __always_inline void pay(struct budget *b, u64 used)
 {
-	__sync_fetch_and_add(&b->ns, -(s64)used);
+	relaxed_add(&b->ns, -(s64)used);
 }
 
 /* Of user space, as of now. */

@@ -62,10 +62,10 @@ static void count_queued(struct task_state *t, bool pinned)
 	if (tier >= NR_TIERS)
 		return;
 	if (pinned)
-		__sync_fetch_and_add(&cpu_state(t->queued_cpu)->pinned[tier], 1);
+		ordered_add(&cpu_state(t->queued_cpu)->pinned[tier], 1);
 	else
-		__sync_fetch_and_add(&queued[tier], 1);
-	__sync_fetch_and_add(&arrivals[tier], 1);
+		ordered_add(&queued[tier], 1);
+	ordered_add(&arrivals[tier], 1);
 	COUNT_TIER(tier, enqueued);
 }
 
@@ -91,11 +91,11 @@ static void withdraw(struct task_state *t, u64 now)
 	if (!t->queued || tier >= NR_TIERS)
 		return;
 	/* Partner: change_queue(). */
-	was = __sync_lock_test_and_set(&t->queued, NOT_QUEUED);
+	was = ordered_swap(&t->queued, NOT_QUEUED);
 	if (was == QUEUED_SHARED)
-		__sync_fetch_and_add(&queued[tier], -1);
+		ordered_add(&queued[tier], -1);
 	else if (was == QUEUED_PINNED)
-		__sync_fetch_and_add(&cpu_state(t->queued_cpu)->pinned[tier], -1);
+		ordered_add(&cpu_state(t->queued_cpu)->pinned[tier], -1);
 	else if (was >= QUEUED_HELD)
 		end_hold(was - QUEUED_HELD, now - t->held_at);
 }
@@ -103,7 +103,7 @@ static void withdraw(struct task_state *t, u64 now)
 static __always_inline void begin_transit(struct cpu_state *c, u32 tier)
 {
 	c->taking = tier + 1;
-	__sync_fetch_and_add(&in_transit[tier], 1);
+	ordered_add(&in_transit[tier], 1);
 }
 
 /* What this CPU took runs, or is gone: in any case it is choosing anew. */
@@ -113,7 +113,7 @@ static __always_inline void end_transit(struct cpu_state *c)
 
 	c->taking = 0;
 	if (tier < NR_TIERS)
-		__sync_fetch_and_add(&in_transit[tier], -1);
+		ordered_add(&in_transit[tier], -1);
 }
 
 static __always_inline u64 *open_word(u32 tier, s32 cpu)
@@ -128,7 +128,7 @@ static __always_inline u64 bit_of(s32 cpu)
 
 static __always_inline void open_cpu(u32 tier, s32 cpu)
 {
-	__sync_fetch_and_or(open_word(tier, cpu), bit_of(cpu));
+	ordered_or(open_word(tier, cpu), bit_of(cpu));
 }
 
 /* Take this CPU's bit, if it is set; true for the one caller who may kick it. Partner: open_cpu(). */
@@ -136,7 +136,7 @@ static __always_inline bool shut_cpu(u32 tier, s32 cpu)
 {
 	u64 *word = open_word(tier, cpu), bit = bit_of(cpu);
 
-	return (*word & bit) && (__sync_fetch_and_and(word, ~bit) & bit);
+	return (*word & bit) && (ordered_and(word, ~bit) & bit);
 }
 
 static __always_inline bool claim_cpu(u32 tier, s32 cpu, u64 now)
@@ -322,7 +322,7 @@ static __always_inline void reclaim(s32 cpu, u64 now)
 	struct cpu_state *c = cpu_state(cpu);
 
 	/* Read by the same operation that writes: a look before it might be too early. */
-	if (!(__sync_fetch_and_and(open_word(TIER_BACKGROUND, cpu), ~bit_of(cpu)) & bit_of(cpu)))
+	if (!(ordered_and(open_word(TIER_BACKGROUND, cpu), ~bit_of(cpu)) & bit_of(cpu)))
 		return;
 	c->loan_ended = true;
 	c->claimed_at = now;
@@ -342,7 +342,7 @@ static __noinline void tell_siblings(s32 cpu, u32 running, u64 now)
 	bool critical = running == TIER_CRITICAL + 1;
 	s32 sibling = sibling_of(cpu);
 
-	__sync_lock_test_and_set(&cpu_state(cpu)->running, running);
+	ordered_swap(&cpu_state(cpu)->running, running);
 	for (int i = 1; i < MOST_THREADS && sibling != cpu; i++) {
 		if (critical)
 			reclaim(sibling, now);

@@ -96,7 +96,7 @@ static __always_inline void end_handoff(struct task_struct *p, struct task_state
 	if (!t->sync_wake)
 		return;
 	t->sync_wake = false;
-	__sync_val_compare_and_swap(&cpu_state(t->woken_on)->handoff_pid, p->pid, 0);
+	ordered_compare_swap(&cpu_state(t->woken_on)->handoff_pid, p->pid, 0);
 	if (t->woken_on == cpu && took < HANDOFF_MOST)
 		usual_handoff_ns += ((s64)took - (s64)usual_handoff_ns) >> 4;
 }

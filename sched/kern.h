@@ -211,6 +211,8 @@ enum scx_ops_flags { SCX_OPS_ENQ_LAST = 1 << 1, SCX_OPS_ENQ_EXITING = 1 << 2, SC
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 
+#include "atomic.h"
+
 #define KERNEL_VALUE(type, name) bpf_core_enum_value(enum type, name)
 #define DSQ_LOCAL KERNEL_VALUE(scx_dsq_id_flags, SCX_DSQ_LOCAL)
 #define DSQ_ITER_REV KERNEL_VALUE(scx_dsq_iter_flags, SCX_DSQ_ITER_REV)

@@ -30,16 +30,16 @@ static void set_holding(u32 index)
 {
 	u64 bit = 1ULL << (index % 64);
 
-	if (!(__sync_fetch_and_or(&holding[index / 64 % SLOT_WORDS], bit) & bit))
-		__sync_fetch_and_add(&nr_holding, 1);
+	if (!(ordered_or(&holding[index / 64 % SLOT_WORDS], bit) & bit))
+		ordered_add(&nr_holding, 1);
 }
 
 static void clear_holding(u32 index)
 {
 	u64 bit = 1ULL << (index % 64);
 
-	if (__sync_fetch_and_and(&holding[index / 64 % SLOT_WORDS], ~bit) & bit)
-		__sync_fetch_and_add(&nr_holding, -1);
+	if (ordered_and(&holding[index / 64 % SLOT_WORDS], ~bit) & bit)
+		ordered_add(&nr_holding, -1);
 }
 
 static __always_inline u64 limited_at(u64 gen, u32 index)
@@ -131,9 +131,9 @@ static __always_inline bool pay_once(u32 *index, s64 ns, u64 used)
 
 	if (!l)
 		return false;
-	__sync_fetch_and_add(&l->left_ns, ns);
-	__sync_fetch_and_add(&l->paid_ns, -ns);
-	__sync_fetch_and_add(&l->used_ns, used);
+	relaxed_add(&l->left_ns, ns);
+	relaxed_add(&l->paid_ns, -ns);
+	relaxed_add(&l->used_ns, used);
 	return true;
 }
 
@@ -234,7 +234,7 @@ static void begin_admission(struct task_state *t, u32 index)
 		return;
 	t->limited = index;
 	t->admitted = true;
-	__sync_fetch_and_add(&l->admitted, 1);
+	ordered_add(&l->admitted, 1);
 }
 
 static void end_admission(struct task_state *t)
@@ -244,7 +244,7 @@ static void end_admission(struct task_state *t)
 	t->admitted = false;
 	t->limited = NO_SLOT;
 	if (l)
-		__sync_fetch_and_add(&l->admitted, -1);
+		ordered_add(&l->admitted, -1);
 }
 
 /* A task begins to wait for this limit: true for the first. */
@@ -254,8 +254,8 @@ static bool begin_hold(u32 index, u64 now)
 
 	if (!l)
 		return false;
-	__sync_fetch_and_add(&l->holds, 1);
-	if (__sync_fetch_and_add(&l->held, 1))
+	relaxed_add(&l->holds, 1);
+	if (ordered_add(&l->held, 1))
 		return false;
 	l->held_since = now;
 	if (gaps_beyond(index))
@@ -270,7 +270,7 @@ static void end_hold(u32 index, u64 waited)
 
 	if (!l)
 		return;
-	__sync_fetch_and_add(&l->held, -1);
+	ordered_add(&l->held, -1);
 	if ((s64)waited > (s64)l->longest_hold_ns)
 		l->longest_hold_ns = waited;
 }

@@ -97,7 +97,7 @@ static void hold(struct task_struct *p, struct task_state *t, u32 by, u64 now, u
 /* Of a task that is found in a hold queue: false where another has changed it. Partner: withdraw(). */
 static __always_inline bool change_queue(struct task_state *t, u32 before, u32 next)
 {
-	return __sync_val_compare_and_swap(&t->queued, before, next) == before;
+	return ordered_compare_swap(&t->queued, before, next) == before;
 }
 
 /*
@@ -305,7 +305,7 @@ static int let_go(void *map, u32 *index, struct limit_timer *slot)
 		claim_for(pid);
 	}
 	if (held && (s64)(now - l->held_since) > 0)
-		__sync_fetch_and_add(&l->held_ns, now - l->held_since);
+		relaxed_add(&l->held_ns, now - l->held_since);
 	l->held_since = now;
 	/* Partner: begin_hold(), which starts the timer where it finds that nobody was held. */
 	if (!*(volatile u32 *)&l->held)
@@ -459,9 +459,9 @@ static __noinline void pay_turn(struct task_struct *p, struct task_state *t)
 	struct temper_limit *l = limit_at(t->limited);
 
 	if (l && t->in_gap)
-		__sync_fetch_and_add(&l->beyond_ns, used);
+		relaxed_add(&l->beyond_ns, used);
 	else if (l && used > t->granted)
-		__sync_fetch_and_add(&l->overrun_ns, used - t->granted);
+		relaxed_add(&l->overrun_ns, used - t->granted);
 	pay_limits(t->limited, t->in_gap ? 0 : (s64)t->granted - (s64)used, used);
 	t->granted = 0;
 	t->turn_exec += used;

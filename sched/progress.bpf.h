@@ -149,7 +149,7 @@ static u32 overdue_tier(struct cpu_state *c, u32 prev_tier, u64 now, u64 *turn)
 
 		if (now - c->served_at[tier] > period) {
 			if (*to_end > 0)
-				__sync_fetch_and_add(to_end, -1);
+				ordered_add(to_end, -1);
 			u64 due = parole[tier].turn * period / parole[tier].period;
 
 			*turn = due > LEAST_TURN ? due : LEAST_TURN;

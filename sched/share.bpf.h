@@ -46,7 +46,7 @@ static __always_inline bool change_one(u32 *index, u64 tier, s32 by, s64 *delta)
 	barrier_var(tier);
 	if (!s || tier >= NR_SUMS)
 		return false;
-	__sync_fetch_and_add(&s->sum[tier], *delta);
+	relaxed_add(&s->sum[tier], *delta);
 	bpf_spin_lock(&s->lock);
 	s->nr[tier] += by;
 	turned = s->nr[tier] == (by > 0 ? 1 : 0);
@@ -76,7 +76,7 @@ static void count_active(struct task_state *t, s32 by)
 	u32 tier = t->active_tier;
 
 	if (config.loan == LOAN_IDLE && tier == TIER_CRITICAL)
-		__sync_fetch_and_add(&critical_active, by);
+		ordered_add(&critical_active, by);
 	change_active(t->cgroup, tier, by, t->active_weight);
 	if (config.reservation && (tier == TIER_CRITICAL || tier == TIER_STANDARD))
 		change_active(t->cgroup, SERVICES, by, t->active_weight);
@@ -111,7 +111,7 @@ static void set_cgroup_weight(struct cgroup *cgrp, u32 weight)
 	parent = s->parent == NO_SLOT ? NULL : slot_at(s->parent);
 	if (parent)
 		for (u32 t = 0; t < NR_SUMS; t++)
-			__sync_fetch_and_add(&parent->sum[t], delta[t]);
+			relaxed_add(&parent->sum[t], delta[t]);
 }
 
 /* Critical and standard tasks in one queue share by all weights of both. */
