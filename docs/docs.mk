@@ -1,4 +1,4 @@
 .PHONY: docs
 
-docs: ## write the generated documents: docs/reference, docs/figures.md, docs/img, the README's figures
+docs: ## write the generated documents: docs/reference, docs/figures.md, the plots, the figures of the README and docs/stock.md
 	$(or $(GO),go) test ./cmd/... -run TestGeneratedDocsAreUpToDate -count=1 -args -write-docs

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"temper.dev/temper/internal/bench"
 	"temper.dev/temper/internal/docgen"
 	"temper.dev/temper/internal/docgen/docgentest"
 	"temper.dev/temper/internal/status"
@@ -40,8 +41,17 @@ func generated(t *testing.T) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const picture, page = "docs/img/chain.svg", "docs/figures.md"
-	readme, err := docgen.Fill(readFile(t, "README.md"), "figures", docgen.Block(summary, picture, page))
+	const stock, page = "docs/stock.md", "docs/figures.md"
+	figures, err := docgen.Fill(readFile(t, stock), "figures", docgen.Stock(summary, "img/chain.svg", "figures.md"))
+	if err != nil {
+		t.Fatal(stock+":", err)
+	}
+	const headline = "docs/img/headline.svg"
+	block, err := docgen.Headline(summary, filepath.Join(repository, "records/cost"), headline, "docs/stock.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme, err := docgen.Fill(readFile(t, "README.md"), "figures", block)
 	if err != nil {
 		t.Fatal("README.md:", err)
 	}
@@ -52,6 +62,7 @@ func generated(t *testing.T) map[string]string {
 		"docs/reference/metrics.md":       docgen.Metrics(status.Metrics()),
 		"docs/reference/configuration.md": docgen.Configuration(readFile(t, "packaging/temper.yaml")),
 		"README.md":                       readme,
+		stock:                             figures,
 	}
 	if files["docs/reference/costs.md"], err = docgen.Costs(filepath.Join(repository, "records/cost")); err != nil {
 		t.Fatal(err)
@@ -71,8 +82,10 @@ func generated(t *testing.T) map[string]string {
 	if summary == nil {
 		return files
 	}
-	if files[picture], err = docgen.Picture(summary); err != nil {
-		t.Fatal(err)
+	for picture, pool := range map[string]*bench.Pooled{"docs/img/chain.svg": docgen.Shown(summary), headline: docgen.Headlined(summary)} {
+		if files[picture], err = docgen.Picture(pool); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if files[page], err = docgen.Page(summary); err != nil {
 		t.Fatal(err)

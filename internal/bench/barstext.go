@@ -20,6 +20,11 @@ func Summarise(results []BarResult) []BarSummary {
 	return summarise(results, func(r BarResult) string { return r.Plan + "\x00" + r.Arm + "\x00" + r.Bar })
 }
 
+// SummariseBars does the same for each bar, over all plans and arms.
+func SummariseBars(results []BarResult) []BarSummary {
+	return summarise(results, func(r BarResult) string { return r.Bar })
+}
+
 // summarise makes one summary of all results with the same key, in the order in which the keys appear.
 func summarise(results []BarResult, key func(BarResult) string) []BarSummary {
 	var out []BarSummary

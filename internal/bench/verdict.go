@@ -9,19 +9,19 @@ import (
 // level is how close two arms' worst figures must be for neither to be called better.
 const level = 1.02
 
-// standing is what an arm is worth in one sentence.
-type standing struct {
-	label string
-	tail  float64 // worst p99 over the floor
-	work  float64 // least background work over the most, over the loaded steps; NaN without one
+// Standing is what an arm is worth in one sentence.
+type Standing struct {
+	Label string
+	Tail  float64 // worst p99 over the floor
+	Work  float64 // least background work over the most, over the loaded steps; NaN without one
 }
 
-// standings are the arms that have a valid window at every step.
-func (p *Pooled) standings() []standing {
-	var out []standing
+// Standings are the arms that have a valid window at every step.
+func (p *Pooled) Standings() []Standing {
+	var out []Standing
 	for i := range p.Arms {
 		a := &p.Arms[i]
-		s := standing{a.Label, math.NaN(), math.NaN()}
+		s := Standing{a.Label, math.NaN(), math.NaN()}
 		complete := true
 		for j := range a.Cells {
 			c := &a.Cells[j]
@@ -30,9 +30,9 @@ func (p *Pooled) standings() []standing {
 				complete = false
 				continue
 			}
-			s.tail = larger(s.tail, tail.Value)
+			s.Tail = larger(s.Tail, tail.Value)
 			if share := p.WorkShare(c); share != nil && c.Background > 0 {
-				s.work = smaller(s.work, share.Value)
+				s.Work = smaller(s.Work, share.Value)
 			}
 		}
 		if complete {
@@ -60,7 +60,7 @@ func VerdictParts(pools []*Pooled, results []BarResult) []string {
 }
 
 func (p *Pooled) verdict() string {
-	all := p.standings()
+	all := p.Standings()
 	if len(all) == 0 {
 		return p.Plan() + ": no arm has a valid window at every step, so none can be called best"
 	}
@@ -68,23 +68,25 @@ func (p *Pooled) verdict() string {
 	if work := workVerdict(all); work != "" {
 		parts = append(parts, work)
 	}
-	if stock := p.stockVerdict(); stock != "" {
-		parts = append(parts, stock)
+	if good, judged := p.StockGoodEnough(); good != "" {
+		parts = append(parts, "and stock is good enough: "+good)
+	} else if judged {
+		parts = append(parts, "and stock is not good enough at any loaded step")
 	}
 	return strings.Join(parts, ", ")
 }
 
-func tailVerdict(all []standing) string {
+func tailVerdict(all []Standing) string {
 	best := math.NaN()
 	for _, s := range all {
-		best = smaller(best, s.tail)
+		best = smaller(best, s.Tail)
 	}
 	var names, others []string
 	for _, s := range all {
-		if s.tail <= best*level {
-			names = append(names, s.label)
+		if s.Tail <= best*level {
+			names = append(names, s.Label)
 		} else {
-			others = append(others, fmt.Sprintf("%s %.2f", s.label, s.tail))
+			others = append(others, fmt.Sprintf("%s %.2f", s.Label, s.Tail))
 		}
 	}
 	text := fmt.Sprintf("%s %s p99 lowest under load (at most %.2f times the floor", list(names), verb(names, "keeps", "keep"), best)
@@ -94,18 +96,18 @@ func tailVerdict(all []standing) string {
 	return text + ")"
 }
 
-func workVerdict(all []standing) string {
+func workVerdict(all []Standing) string {
 	most := math.NaN()
 	for _, s := range all {
-		most = larger(most, s.work)
+		most = larger(most, s.Work)
 	}
 	if math.IsNaN(most) {
 		return ""
 	}
 	var names []string
 	for _, s := range all {
-		if s.work*level >= most {
-			names = append(names, s.label)
+		if s.Work*level >= most {
+			names = append(names, s.Label)
 		}
 	}
 	return fmt.Sprintf("%s %s most background work (at least %.2f of the most at every loaded step)", list(names), verb(names, "gets", "get"), most)
@@ -118,11 +120,11 @@ func verb(names []string, one, many string) string {
 	return many
 }
 
-// stockVerdict names the loaded steps at which one stock arm keeps the bars on p99 over the floor and on work. It is
-// empty where no bar says what would be good enough.
-func (p *Pooled) stockVerdict() string {
+// StockGoodEnough names the loaded steps at which one stock arm keeps the bars on p99 over the floor and on work; judged is
+// false where no bar says what would be good enough.
+func (p *Pooled) StockGoodEnough() (steps string, judged bool) {
 	if _, ok := p.tailBar(); !ok {
-		return ""
+		return "", false
 	}
 	var parts []string
 	for i := range p.Arms {
@@ -146,10 +148,7 @@ func (p *Pooled) stockVerdict() string {
 			parts = append(parts, fmt.Sprintf("%s at %s spinners", a.Label, list(good)))
 		}
 	}
-	if len(parts) == 0 {
-		return "and stock is not good enough at any loaded step"
-	}
-	return "and stock is good enough: " + strings.Join(parts, ", ")
+	return strings.Join(parts, ", "), true
 }
 
 // goodEnough holds a row of any arm against the bars over the floor on p99 and on background work.
@@ -188,7 +187,7 @@ func barsVerdict(pools []*Pooled, results []BarResult) string {
 		return fmt.Sprintf("Temper passes all %d checks of the bars", len(results))
 	}
 	var names []string
-	for _, s := range summarise(failed, func(r BarResult) string { return r.Bar }) {
+	for _, s := range SummariseBars(failed) {
 		often := ""
 		if s.Failed > 1 {
 			often = fmt.Sprintf("%d times, worst ", s.Failed)

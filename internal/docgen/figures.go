@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"fmt"
 	"io/fs"
-	"math"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -79,20 +77,25 @@ func hasTemper(r bench.Record) bool {
 	return false
 }
 
-// Shown is the plan that the README shows: the first of the chain, or the first.
+// Shown is the plan that the page on stock settings shows: the first of the chain, or the first.
 func Shown(s *bench.Summary) *bench.Pooled {
+	return firstPool(s, func(c bench.Conditions) bool { return c.Scenario == "chain" })
+}
+
+// firstPool is the first plan that fits, or the first.
+func firstPool(s *bench.Summary, fits func(bench.Conditions) bool) *bench.Pooled {
 	for _, p := range s.Pools {
-		if p.Conditions.Scenario == "chain" {
+		if fits(p.Conditions) {
 			return p
 		}
 	}
 	return s.Pools[0]
 }
 
-// Picture is the shown plan's chart.
-func Picture(s *bench.Summary) (string, error) {
+// Picture is a plan's chart.
+func Picture(p *bench.Pooled) (string, error) {
 	var b bytes.Buffer
-	err := report.WriteSVG(&b, Shown(s))
+	err := report.WriteSVG(&b, p)
 	return b.String(), err
 }
 
@@ -118,44 +121,7 @@ func Page(s *bench.Summary) (string, error) {
 		fence(b.String()), nil
 }
 
-// Block is the README's: the picture, and the table behind it.
-func Block(s *bench.Summary, picture, page string) string {
-	if s == nil {
-		return "No records are committed yet; `make records` measures them.\n"
-	}
-	var b strings.Builder
-	p := Shown(s)
-	fmt.Fprintf(&b, "![%s: p99 latency and background work against the number of spinners](%s)\n\n", p.Plan(), picture)
-	fmt.Fprintf(&b, "%s, kernel %s, %s. p50 / p99 in %s; in brackets, background work over the arm that did most. All plans, bars and the A/A study: [figures](%s).\n\n",
-		strings.ToUpper(p.Plan()[:1])+p.Plan()[1:], p.Conditions.Kernel, p.SeedText(), p.TimeUnit(), page)
-	b.WriteString("| spinners |")
-	for _, a := range p.Arms {
-		fmt.Fprintf(&b, " %s (%s) |", a.Label, a.Preempt)
-	}
-	b.WriteString("\n| --- |" + strings.Repeat(" --- |", len(p.Arms)) + "\n")
-	for i := range p.Arms[0].Cells {
-		fmt.Fprintf(&b, "| %s |", p.Arms[0].Cells[i].Label())
-		for j := range p.Arms {
-			fmt.Fprintf(&b, " %s |", cell(p, &p.Arms[j].Cells[i]))
-		}
-		b.WriteString("\n")
-	}
-	b.WriteString("\n" + verdict(s))
-	return b.String()
-}
-
 // verdict is the summary's, a line for each plan and one for the bars.
 func verdict(s *bench.Summary) string {
 	return "- " + strings.Join(bench.VerdictParts(s.Pools, s.Bars), "\n- ") + "\n"
-}
-
-func cell(p *bench.Pooled, c *bench.Cell) string {
-	if c.Figures == nil {
-		return "invalid"
-	}
-	text := bench.FormatMS(c.Figures.P50) + " / " + bench.FormatMS(c.Figures.P99)
-	if work := p.WorkShare(c); c.Background > 0 && work != nil && !math.IsNaN(work.Value) {
-		text += fmt.Sprintf(" (%.2f)", work.Value)
-	}
-	return text
 }
