@@ -110,17 +110,13 @@ var (
 	unlinked = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
-// TestLinksLeadSomewhere follows the links between the documents, to files and to headings.
+// TestLinksLeadSomewhere follows the links of all documents, to files and to headings.
 func TestLinksLeadSomewhere(t *testing.T) {
-	pages := []string{"README.md", "CONTRIBUTING.md"}
-	err := filepath.WalkDir(filepath.Join(repository, "docs"), func(path string, entry os.DirEntry, err error) error {
-		if err == nil && filepath.Ext(path) == ".md" {
-			pages = append(pages, strings.TrimPrefix(filepath.ToSlash(path), repository+"/"))
+	pages := documents(t)
+	for _, page := range []string{"README.md", "docs/stock.md", "pathfence/README.md", ".github/pull_request_template.md"} {
+		if !slices.Contains(pages, page) {
+			t.Errorf("%s is not among the documents", page)
 		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	for _, page := range pages {
 		for _, m := range link.FindAllStringSubmatch(code.ReplaceAllString(string(readFile(t, page)), ""), -1) {
@@ -139,6 +135,29 @@ func TestLinksLeadSomewhere(t *testing.T) {
 			}
 		}
 	}
+}
+
+// documents are all of the repository, by path; what is built has none.
+func documents(t *testing.T) []string {
+	t.Helper()
+	var pages []string
+	err := filepath.WalkDir(repository, func(path string, entry os.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && slices.Contains([]string{".git", "bin", "build", "target"}, entry.Name()):
+			return filepath.SkipDir
+		case filepath.Ext(path) == ".md":
+			page, err := filepath.Rel(repository, path)
+			pages = append(pages, filepath.ToSlash(page))
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pages
 }
 
 // anchors are the names that renderers give to a page's headings.
