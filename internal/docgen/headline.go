@@ -46,7 +46,7 @@ func Headline(s *bench.Summary, costs, picture, page string) (string, error) {
 		wake = append(wake, instructions[name])
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "![%s: p99 latency and background work, on stock and on Temper](%s)\n\n", p.Plan(), picture)
+	fmt.Fprintf(&b, "![%s: p99 and background work](%s)\n\n", p.Plan(), picture)
 	fmt.Fprintf(&b, "| %s, beside %d busy background threads | Stock (`eevdf`) | Best stock setting (`cpuidle`) | Temper |\n| --- | --- | --- | --- |\n",
 		p.Plan(), busy)
 	for _, row := range []struct {
@@ -59,7 +59,7 @@ func Headline(s *bench.Summary, costs, picture, page string) (string, error) {
 	} {
 		fmt.Fprintf(&b, "| %s | %s |\n", row.name, strings.Join(row.figures, " | "))
 	}
-	fmt.Fprintf(&b, "\nWithout background work, p99 is %s. Times are of the lab, %s. Temper misses %d of %d [bars](%s) that it is held to.\n",
+	fmt.Fprintf(&b, "\nWithout background work, p99 is %s. Times are of the lab, %s. Temper misses %d of %d [bars](%s).\n",
 		strings.Join(alone, ", "), p.SeedText(), len(bench.Failed(s.Bars)), len(s.Bars), page)
 	return b.String(), nil
 }
