@@ -9,7 +9,7 @@ CC ?= gcc
 # -buildvcs=false: equal sources give equal programs, committed or not, and the lab's hashes stay.
 GOFLAGS_STATIC := -trimpath -buildvcs=false -ldflags='-s -w'
 CFLAGS_GUEST := -O2 -Wall -Wextra -Werror -D_GNU_SOURCE -static -pthread
-GUEST_LOAD := chain churn cost mcload preempt quantum resize spin web
+GUEST_LOAD := chain churn cost crowd lateness mcload preempt quantum resize spin web
 
 include packaging/install.mk
 include docs/docs.mk

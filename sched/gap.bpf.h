@@ -31,7 +31,9 @@
 
 #include "fence.bpf.h"
 #include "limit.bpf.h"
+#include "reach.bpf.h"
 #include "share.bpf.h"
+#include "waiting.bpf.h"
 
 enum { IDLE = NR_TIERS };
 
@@ -39,7 +41,6 @@ enum { IDLE = NR_TIERS };
  * comparison does not, where the compiler keeps a copy from before. */
 enum { OPEN_ROWS = 8 };
 static u64 open[OPEN_ROWS][MASK_WORDS];
-static u64 arrivals[NR_TIERS];		   /* tasks ever announced */
 static u32 queued[NR_TIERS];		   /* tasks announced for the shared queue and not yet running */
 static u32 in_transit[NR_TIERS];	   /* those of them that a CPU is taking; partner: missed_arrival() */
 
@@ -55,7 +56,7 @@ static __always_inline u64 pinned_queue(u32 cpu, u32 tier)
 	return PINNED_QUEUES + cpu * NR_TIERS + tier;
 }
 
-static void count_queued(struct task_state *t, bool pinned)
+static void count_queued(struct task_struct *p, struct task_state *t, bool pinned)
 {
 	u32 tier = t->tier;
 
@@ -66,11 +67,13 @@ static void count_queued(struct task_state *t, bool pinned)
 	else
 		ordered_add(&queued[tier], 1);
 	ordered_add(&arrivals[tier], 1);
+	if (!pinned)
+		invite(p, tier);
 	COUNT_TIER(tier, enqueued);
 }
 
 /* Entry, first half: from here on, running() of any CPU knows of the task. Partner: recheck(). */
-static void announce(struct task_state *t, bool pinned, s32 cpu)
+static void announce(struct task_struct *p, struct task_state *t, bool pinned, s32 cpu)
 {
 	u32 tier = t->tier;
 
@@ -78,7 +81,8 @@ static void announce(struct task_state *t, bool pinned, s32 cpu)
 		return;
 	t->queued = pinned ? QUEUED_PINNED : QUEUED_SHARED;
 	t->queued_cpu = cpu;
-	count_queued(t, pinned);
+	count_queued(p, t, pinned);
+	mark_waiting(p->pid);
 }
 
 /* The task has left its queue: it runs, or is no longer runnable, or is queued again. */
@@ -116,6 +120,14 @@ static __always_inline void end_transit(struct cpu_state *c)
 		ordered_add(&in_transit[tier], -1);
 }
 
+/* Tasks in the shared queue of which this CPU may find one of its own. */
+static __always_inline u32 within_reach(u32 tier, s32 cpu)
+{
+	u32 shared = *(volatile u32 *)&queued[tier % NR_TIERS];
+
+	return shared && may_find_in(tier, cpu) ? shared : 0;
+}
+
 static __always_inline u64 *open_word(u32 tier, s32 cpu)
 {
 	return &open[tier & (OPEN_ROWS - 1)][(u32)cpu / 64 % MASK_WORDS];
@@ -124,6 +136,18 @@ static __always_inline u64 *open_word(u32 tier, s32 cpu)
 static __always_inline u64 bit_of(s32 cpu)
 {
 	return 1ULL << ((u32)cpu % 64);
+}
+
+/*
+ * The first CPU of a word of a mask. The compiler knows that it is one of MAX_CPUS, and the verifier does not: hidden from the
+ * one, a bound that is checked later stays in the program for the other.
+ */
+static __always_inline s32 first_cpu(u64 word, u32 w)
+{
+	s32 cpu = w * 64 + __builtin_ctzll(word);
+
+	barrier_var(cpu);
+	return cpu;
 }
 
 static __always_inline void open_cpu(u32 tier, s32 cpu)
@@ -199,7 +223,7 @@ static __noinline bool claim_any(struct task_struct *p, u32 lower, bool sharers,
 		if (!word)
 			continue;
 		bpf_repeat(64) {
-			s32 cpu = w * 64 + __builtin_ctzll(word);
+			s32 cpu = first_cpu(word, w);
 
 			if (claim_this(p, lower, cpu, claim))
 				return true;
@@ -271,7 +295,7 @@ static __noinline bool missed_arrival(u32 tier, s32 cpu)
 	for (u32 higher = 0; higher < NR_TIERS; higher++) {
 		if (higher >= tier || (higher == TIER_BACKGROUND && !may_take_background(cpu)))
 			break;
-		u32 shared = *(volatile u32 *)&queued[higher];
+		u32 shared = within_reach(higher, cpu);
 		u32 pinned = *(volatile u32 *)&c->pinned[higher];
 
 		if (!shared && !pinned)
@@ -361,7 +385,7 @@ static __noinline void tell_fence(bool active, u64 now)
 		bpf_repeat(64) {
 			if (!word)
 				break;
-			s32 cpu = w * 64 + __builtin_ctzll(word);
+			s32 cpu = first_cpu(word, w);
 
 			word &= word - 1;
 			if (active)

@@ -199,7 +199,6 @@ struct sched_ext_ops {
 /* Enums by their kernel names; the values are only what 6.18 has. */
 enum scx_public_consts { SCX_SLICE_DFL = 20000000 };
 enum scx_dsq_id_flags { SCX_DSQ_LOCAL = 0x8000000000000002ULL };
-enum scx_dsq_iter_flags { SCX_DSQ_ITER_REV = 1 << 16 };
 enum scx_kick_flags { SCX_KICK_IDLE = 1, SCX_KICK_PREEMPT = 2 };
 enum scx_enq_flags { SCX_ENQ_HEAD = 16, SCX_ENQ_PREEMPT = 1ULL << 32 };
 enum scx_ent_flags { SCX_TASK_QUEUED = 1 };
@@ -215,7 +214,6 @@ enum scx_ops_flags { SCX_OPS_ENQ_LAST = 1 << 1, SCX_OPS_ENQ_EXITING = 1 << 2, SC
 
 #define KERNEL_VALUE(type, name) bpf_core_enum_value(enum type, name)
 #define DSQ_LOCAL KERNEL_VALUE(scx_dsq_id_flags, SCX_DSQ_LOCAL)
-#define DSQ_ITER_REV KERNEL_VALUE(scx_dsq_iter_flags, SCX_DSQ_ITER_REV)
 #define KICK_IDLE KERNEL_VALUE(scx_kick_flags, SCX_KICK_IDLE)
 #define KICK_PREEMPT KERNEL_VALUE(scx_kick_flags, SCX_KICK_PREEMPT)
 #define ENQ_HEAD KERNEL_VALUE(scx_enq_flags, SCX_ENQ_HEAD)

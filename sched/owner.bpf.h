@@ -16,8 +16,8 @@
  * A loan follows the lock. An owner that unlocks leaves it to whom it wakes (end_wait()). One that is
  * woken and finds the lock taken waits on, in the tier that it was lent, and so lends to who took it. An owner
  * that sleeps for another lock hands the loan to that one's holder, along a chain of at most LONGEST_CHAIN.
- * What all this misses (a waiter that leaves while others wait, nested locks) is found by the look
- * of age.bpf.h, which repeats the last loan of each CPU while its waiter waits.
+ * What all this misses (a waiter that leaves while others wait, nested locks) is found by the rounds
+ * of look.bpf.h, which repeats the last loan of each CPU while its waiter waits.
  *
  * To be in an RCU section is to own a lock, too, and nobody can tell who waits for it. So whoever was
  * interrupted in one SECTION_PATIENCE ago is lent a CPU until it has ended that one.
@@ -266,26 +266,12 @@ static void lend_cpu(s32 cpu, s32 pid, u32 tier)
 }
 
 /* A look has found this task queued: does it hold up others? Then it is lent a CPU. */
-__noinline bool lend_to_queued(s32 pid, s64 waited, bool marked)
+static __noinline void lend_to_queued(struct task_struct *p, struct task_state *t, s64 waited)
 {
-	bool overdue = waited > (s64)SECTION_PATIENCE;
-	struct task_struct *p = marked || overdue ? bpf_task_from_pid(pid) : NULL;
-	struct task_state *t;
-	u32 tier = NR_TIERS;
-
-	if (!p)
-		return false;
-	bpf_rcu_read_lock(); /* its mask of CPUs is read */
-	t = task_state(p);
-	if (t && owes(p, t))
-		tier = t->lent_tier;
-	else if (t && overdue && in_rcu_section(p))
-		tier = TIER_SYSTEM;
-	if (t && tier < NR_TIERS)
-		lend_cpu(cpu_to_lend(p, t), pid, tier);
-	bpf_rcu_read_unlock();
-	bpf_task_release(p);
-	return true;
+	if (owes(p, t))
+		lend_cpu(cpu_to_lend(p, t), p->pid, t->lent_tier);
+	else if (waited > (s64)SECTION_PATIENCE && in_rcu_section(p))
+		lend_cpu(cpu_to_lend(p, t), p->pid, TIER_SYSTEM);
 }
 
 /* Move a task from the queue where it is, if it still is, to this CPU, which is choosing. */

@@ -16,10 +16,11 @@
  * finds nothing to take.
  *
  * Who is on the way out, was asked to stop, or holds up others (owner.bpf.h) is never held: it pays later. One
- * that is asked while it is held is found within LOOK_PERIOD. Who has been held for LONGEST_HOLD is let go of for a moment, since the kernel
+ * that is asked while it is held is found by the next round of looks (look.bpf.h). Who has been held for LONGEST_HOLD is let go of for a moment, since the kernel
  * would throw out a scheduler that keeps a task waiting for 30 s.
  *
- * Limits: among those that wait for one limit weights do not count. They count as active meanwhile: in the shares of
+ * Limits: a CPU that finds nothing to do looks for one that may run on it among the first MOST_PASSED that are held.
+ * Among those that wait for one limit weights do not count. They count as active meanwhile: in the shares of
  * the tasks beside them, and where a fence is lent while critical is idle.
  */
 #ifndef TEMPER_PACE_BPF_H
@@ -33,11 +34,11 @@
 #define LEAST_REST ((s64)MSEC / 50) /* a turn that has no more left is over */
 #define USEC 1000ULL
 
-enum { HOLD_QUEUES = 0x100000, MOST_AT_ONCE = 64, EBUSY = 16 };
+enum { HOLD_QUEUES = 0x100000, MOST_AT_ONCE = 64, FEW = 8, MOST_PASSED = 32, EBUSY = 16 };
 
 struct limit_timer {
 	struct bpf_timer timer;
-	u64 looked_at; /* when all that are held were looked through */
+	u64 read_at; /* its limit: bandwidth.bpf.h */
 };
 
 struct {
@@ -91,6 +92,7 @@ static void hold(struct task_struct *p, struct task_state *t, u32 by, u64 now, u
 	t->queued = QUEUED_HELD + by;
 	if (begin_hold(by, now))
 		start_letting_go(by, gaps_beyond(by) ? 0 : LEAST_PAUSE);
+	mark_waiting(p->pid);
 	dsq_insert(p, hold_queue(by), slice_ns[TIER_STANDARD], enq_flags);
 }
 
@@ -164,7 +166,7 @@ static __noinline bool let_go_of(struct bpf_iter_scx_dsq *it, struct task_struct
 			return false;
 		t->runnable_at = now;
 		prepay(t, now);
-		count_queued(t, pinned);
+		count_queued(p, t, pinned);
 	}
 	end_hold(index, waited);
 	/* Let go of without time: the next wait is a new one. */
@@ -193,35 +195,27 @@ static __always_inline s64 worth_beginning(struct temper_limit *l, u32 index)
 	return worth < most ? worth : most;
 }
 
-/*
- * Let go of the first task that a cgroup holds, if there is time for it; with `all`, also of one further back that
- * may not wait. Returns its pid; 0: nobody may go.
- */
-__noinline s32 let_go_one(u32 index, bool all, u64 now)
+/* Let go of the first task that a cgroup holds, if there is time for it. Returns its pid; 0: nobody may go. */
+__noinline s32 let_go_one(u32 index, u64 now)
 {
 	struct temper_limit *l = limit_at(index);
 	struct bpf_iter_scx_dsq it;
 	struct task_struct *p;
-	bool has_time;
 	s32 pid = 0;
 
 	if (!l)
 		return 0;
 	fill(index, now);
-	has_time = !l->quota_ns || l->left_ns >= (s64)worth_waiting(l, index) * (1 + l->admitted);
-	if (!has_time && !all)
+	if (l->quota_ns && l->left_ns < (s64)worth_waiting(l, index) * (1 + l->admitted))
 		return 0;
 	bpf_rcu_read_lock();
 	if (bpf_iter_scx_dsq_new(&it, hold_queue(index), 0) == 0) {
-		while ((p = bpf_iter_scx_dsq_next(&it))) {
+		/* One that another is just taking out cannot be moved: the next may go in its place. */
+		for (int i = 0; !pid && i < FEW && (p = bpf_iter_scx_dsq_next(&it)); i++) {
 			struct task_state *t = task_state(p);
 
-			if (!t || (!has_time && !may_go_now(p, t, now)))
-				continue;
-			if (let_go_of(&it, p, t, index, now)) {
+			if (t && let_go_of(&it, p, t, index, now))
 				pid = p->pid;
-				break;
-			}
 		}
 	}
 	bpf_iter_scx_dsq_destroy(&it);
@@ -229,26 +223,23 @@ __noinline s32 let_go_one(u32 index, bool all, u64 now)
 	return pid;
 }
 
-/* Somebody waits for what this task holds. It is looked for in its queue, where alone the verifier lets it be moved. */
+/* Of a task that may not wait: somebody waits for what it holds, say. */
 __noinline bool let_go_holder(s32 pid, u32 index)
 {
+	struct task_struct *p = bpf_task_from_pid(pid);
 	struct bpf_iter_scx_dsq it;
-	struct task_struct *p;
+	struct task_state *t;
 	bool gone = false;
 
+	if (!p)
+		return false;
+	t = task_state(p);
 	bpf_rcu_read_lock();
-	if (bpf_iter_scx_dsq_new(&it, hold_queue(index), 0) == 0) {
-		while ((p = bpf_iter_scx_dsq_next(&it))) {
-			struct task_state *t = p->pid == pid ? task_state(p) : NULL;
-
-			if (!t)
-				continue;
-			gone = let_go_of(&it, p, t, index, clock_ns());
-			break;
-		}
-	}
+	if (bpf_iter_scx_dsq_new(&it, hold_queue(index), 0) == 0 && t)
+		gone = let_go_of(&it, p, t, index, clock_ns());
 	bpf_iter_scx_dsq_destroy(&it);
 	bpf_rcu_read_unlock();
+	bpf_task_release(p);
 	return gone;
 }
 
@@ -285,20 +276,20 @@ static int let_go(void *map, u32 *index, struct limit_timer *slot)
 {
 	struct temper_limit *l = limit_at(*index);
 	u64 now = clock_ns();
-	bool all = (s64)(now - slot->looked_at) > (s64)LOOK_PERIOD, held = l && l->held;
+	bool held = l && l->held;
 	u32 i, most = MOST_AT_ONCE;
 
 	if (left || !l)
 		return 0;
-	if (all) {
-		slot->looked_at = now;
+	if ((s64)(now - slot->read_at) > (s64)READ_PERIOD) {
+		slot->read_at = now;
 		read_limit(*index);
 	}
 	fill(*index, now);
-	if (!all && l->quota_ns && l->left_ns < worth_beginning(l, *index))
+	if (l->quota_ns && l->left_ns < worth_beginning(l, *index))
 		most = 0;
 	bpf_for(i, 0, most) {
-		s32 pid = let_go_one(*index, all, now);
+		s32 pid = let_go_one(*index, now);
 
 		if (!pid)
 			break;
@@ -340,7 +331,7 @@ __noinline bool take_from_hold(u32 index, s32 cpu, u64 now)
 
 	bpf_rcu_read_lock();
 	if (bpf_iter_scx_dsq_new(&it, hold_queue(index), 0) == 0) {
-		while ((p = bpf_iter_scx_dsq_next(&it))) {
+		for (int i = 0; i < MOST_PASSED && (p = bpf_iter_scx_dsq_next(&it)); i++) {
 			struct task_state *t = task_state(p);
 
 			if (!t || !may_run_on(p, cpu) || p->migration_disabled || !gaps_beyond(limit_of(t->cgroup)) ||

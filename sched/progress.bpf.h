@@ -132,17 +132,19 @@ static __always_inline u64 parole_period(struct cpu_state *c, u32 tier, u32 wait
 }
 
 /* The tier that this CPU must serve now, out of order, for *turn ns; NR_TIERS: none. */
-static u32 overdue_tier(struct cpu_state *c, u32 prev_tier, u64 now, u64 *turn)
+static u32 overdue_tier(s32 cpu, u32 prev_tier, u64 now, u64 *turn)
 {
+	struct cpu_state *c = cpu_state(cpu);
+
 	for (u32 tier = TIER_CRITICAL; tier < NR_TIERS; tier++) {
-		u32 waiting = queued[tier] + c->pinned[tier];
+		u32 waiting = within_reach(tier, cpu) + c->pinned[tier];
 
 		if (!waiting) {
 			c->served_at[tier] = now;
 			continue;
 		}
 		/* It is next anyway. */
-		if (tier == TIER_CRITICAL && prev_tier != TIER_SYSTEM && !queued[TIER_SYSTEM] && !c->pinned[TIER_SYSTEM])
+		if (tier == TIER_CRITICAL && prev_tier != TIER_SYSTEM && !within_reach(TIER_SYSTEM, cpu) && !c->pinned[TIER_SYSTEM])
 			continue;
 		s32 *to_end = asked[tier] > 0 ? &asked[tier] : &c->asked[tier];
 		u64 period = *to_end > 0 ? ASKED_PERIOD : parole_period(c, tier, waiting);

@@ -23,6 +23,13 @@ const volatile struct temper_config config SEC(".rodata.config") = {
 	.heartbeat_timeout_ns = 10000 * MSEC,
 };
 
+/* What a round of looks has seen of a queue: look.bpf.h, the only writer. */
+struct seen {
+	u64 longest; /* ns that a task has waited */
+	s32 asked;   /* tasks that are to end */
+	u32 moved;   /* to the front */
+};
+
 struct cpu_state {
 	bool busy;	       /* as update_idle() said; false before it has said anything */
 	u32 running;	       /* tier of the running task + 1; 0: none of ours */
@@ -32,16 +39,18 @@ struct cpu_state {
 	s32 handoff_pid;       /* the task that waits for this CPU's waker to sleep; 0: none */
 	s32 lend_to;	       /* take_holder() and lend_to_queued() of any CPU: whom to run for a waiter; 0: nobody */
 	u32 lend_tier;	       /* the waiter's tier */
-	s32 waiter;	       /* look_for_aged(): who lent this CPU last; 0: nobody who waits still */
+	s32 waiter;	       /* repeat_loan(): who lent this CPU last; 0: nobody who waits still */
 	u64 claimed_at;	       /* claim_cpu() of any CPU: when this one was claimed; 0: it is not */
 	bool loan_ended;       /* reclaim() of any CPU: that is why it was claimed */
+	u64 in_vain[NR_TIERS]; /* arrivals[] + 1 when it last looked for that tier in the shared queue, in vain; 0: never */
 	u64 seen[NR_TIERS];    /* arrivals[] when dispatch() last looked for that tier */
 	u64 served_at[NR_TIERS]; /* when that tier last ran here, or was last seen with nothing queued */
 	u32 pinned[NR_TIERS];  /* enqueue() of any CPU: tasks queued for this CPU alone */
-	s32 asked[NR_TIERS];   /* look_for_aged(): those of them that are to end, as of the last look */
+	s32 asked[NR_TIERS];   /* end_round(): those of them that are to end, as of the last round */
 	u64 turn_ends;	       /* of the running task, which has a limit; 0: it has none */
 	u64 turn_timer;	       /* when the timer that ends it expires; 0: none is under way */
-	u64 longest_wait[NR_TIERS]; /* look_for_aged(): of those, as of the last look */
+	u64 longest_wait[NR_TIERS]; /* end_round(): of those, as of the last round */
+	struct seen seeing[NR_TIERS]; /* of those, in the round that is under way */
 } __attribute__((aligned(64)));
 
 struct cpu_state cpus[MAX_CPUS];

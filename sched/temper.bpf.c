@@ -26,6 +26,7 @@
 #include "age.bpf.h"
 #include "progress.bpf.h"
 #include "pace.bpf.h"
+#include "look.bpf.h"
 #include "orphan.bpf.h"
 
 char _license[] SEC("license") = "GPL";
@@ -95,7 +96,7 @@ static void enqueue_pinned(struct task_struct *p, struct task_state *t, u64 now,
 		dsq_insert(p, DSQ_LOCAL, slice_ns[tier], enq_flags | ENQ_PREEMPT);
 		return;
 	}
-	announce(t, true, claim.cpu);
+	announce(p, t, true, claim.cpu);
 	dsq_insert_vtime(p, pinned_queue(claim.cpu, tier), slice_ns[tier], queue_position(p, t), enq_flags);
 	claim.was = claim_only(tier, claim.cpu, now);
 	if (claim.was <= IDLE)
@@ -111,7 +112,7 @@ static void enqueue_shared(struct task_struct *p, struct task_state *t, u64 now,
 	if (tier >= NR_TIERS)
 		return;
 	claim.background = tier == TIER_BACKGROUND;
-	announce(t, false, near);
+	announce(p, t, false, near);
 	dsq_insert_vtime(p, shared_queue(tier), slice_ns[tier], queue_position(p, t), enq_flags);
 	claim_lower(p, IDLE - 1, IDLE, near, &claim);
 	if (claim.cpu < 0 && begin_handoff(p, t))
@@ -172,13 +173,19 @@ static __noinline bool take_shared(u32 tier, s32 cpu)
 {
 	struct cpu_state *c = cpu_state(cpu);
 
+	if (tier >= NR_TIERS)
+		return false;
+	u64 saw = *(volatile u64 *)&arrivals[tier];
+
 	/* Without a look at the length, a failure would for a moment hide a task that is just being queued. */
-	if (tier >= NR_TIERS || !scx_bpf_dsq_nr_queued(shared_queue(tier)))
+	if (!scx_bpf_dsq_nr_queued(shared_queue(tier)))
 		return false;
 	begin_transit(c, tier);
 	if (dsq_move_to_local(shared_queue(tier)))
 		return true;
 	end_transit(c);
+	if ((s32)(*(volatile u32 *)&queued[tier] - *(volatile u32 *)&in_transit[tier]) <= scx_bpf_dsq_nr_queued(shared_queue(tier)))
+		gave_up(tier, cpu, saw);
 	return false;
 }
 
@@ -191,7 +198,7 @@ static __noinline bool take(u32 tier, s32 cpu)
 	if (tier >= NR_TIERS)
 		return false;
 	has_mine = cpu_state(cpu)->pinned[tier];
-	has_shared = queued[tier];
+	has_shared = within_reach(tier, cpu);
 	if (has_mine && has_shared && head_vtime(mine, &a) && head_vtime(shared, &b) && (s64)(b - a) < 0)
 		return take_shared(tier, cpu) || dsq_move_to_local(mine);
 	return (has_mine && dsq_move_to_local(mine)) || (has_shared && take_shared(tier, cpu));
@@ -206,7 +213,7 @@ static __noinline bool due_before(u64 vtime, u32 tier, s32 cpu)
 		return false;
 	if (cpu_state(cpu)->pinned[tier] && head_vtime(pinned_queue(cpu, tier), &head) && (s64)(head - vtime) < 0)
 		return true;
-	return queued[tier] && head_vtime(shared_queue(tier), &head) && (s64)(head - vtime) < 0;
+	return within_reach(tier, cpu) && head_vtime(shared_queue(tier), &head) && (s64)(head - vtime) < 0;
 }
 
 /* Let the task that ran go on: for the kernel, one with a slice needs no choosing. */
@@ -244,12 +251,12 @@ static void change_tier(struct task_struct *p, struct task_state *t, s32 cpu, u6
 	queue_position(p, t);
 }
 
-static bool higher_queued(u32 tier, struct cpu_state *c)
+static bool higher_queued(u32 tier, s32 cpu)
 {
 	for (u32 higher = 0; higher < NR_TIERS; higher++) {
 		if (higher >= tier)
 			return false;
-		if (queued[higher] || c->pinned[higher])
+		if (within_reach(higher, cpu) || cpu_state(cpu)->pinned[higher])
 			return true;
 	}
 	return false;
@@ -274,7 +281,7 @@ void BPF_PROG(temper_dispatch, s32 cpu, struct task_struct *prev)
 		}
 		t->in_gap = over && gaps_beyond(t->limited);
 		/* Its turn goes on for as long as others wait for what it holds. */
-		if (c->parole && owes(prev, t) && !higher_queued(t->lent_tier, c)) {
+		if (c->parole && owes(prev, t) && !higher_queued(t->lent_tier, cpu)) {
 			set_slice(prev, slice_ns[TIER_BACKGROUND]);
 			limit_parole(cpu, LEAST_TURN);
 			begin_turn(prev, t, cpu, now);
@@ -285,7 +292,7 @@ void BPF_PROG(temper_dispatch, s32 cpu, struct task_struct *prev)
 		if (bpf_cpumask_test_cpu(cpu, prev->cpus_ptr) && (!over || t->in_gap))
 			prev_tier = t->tier;
 	}
-	overdue = overdue_tier(c, prev_tier, now, &turn);
+	overdue = overdue_tier(cpu, prev_tier, now, &turn);
 	if (overdue < NR_TIERS && overdue != prev_tier && take(overdue, cpu)) {
 		c->parole_next = turn;
 		COUNT_TIER(overdue, parole);
@@ -304,7 +311,7 @@ void BPF_PROG(temper_dispatch, s32 cpu, struct task_struct *prev)
 				keep(prev, t, tier, cpu, now);
 			return;
 		}
-		if ((queued[tier] || c->pinned[tier]) && take(tier, cpu))
+		if ((within_reach(tier, cpu) || c->pinned[tier]) && take(tier, cpu))
 			return;
 	}
 	if (may_take_background(cpu) && take_held(cpu, now))
@@ -386,7 +393,7 @@ void BPF_PROG(temper_tick, struct task_struct *p)
 
 	if (!t || cpu_state(cpu)->parole)
 		return;
-	if (higher_queued(t->tier, cpu_state(cpu)))
+	if (higher_queued(t->tier, cpu))
 		set_slice(p, 0);
 }
 
@@ -520,7 +527,7 @@ static __always_inline s32 start_timers(void)
 {
 	s32 err = prepare_cpu_timers(TIMER_HANDOFF, handoff_failed) ?: prepare_cpu_timers(TIMER_PAROLE, end_parole) ?:
 		  prepare_cpu_timers(TIMER_TURN, turn_is_over) ?:
-		  prepare_timer(TIMER_LOOK, look_for_aged) ?: prepare_timer(TIMER_HEARTBEAT, check_heartbeat);
+		  prepare_timer(TIMER_LOOK, look_at_waiting) ?: prepare_timer(TIMER_HEARTBEAT, check_heartbeat);
 
 	if (err || !start_timer(TIMER_LOOK, LOOK_PERIOD, 0))
 		return err ?: -ENOMEM;

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -229,5 +230,28 @@ func TestTopologyUsageErrors(t *testing.T) {
 	}
 	for _, c := range cases {
 		refused(t, exit.Usage, c.why, exec.Command("scx_temper", c.option, c.value))
+	}
+}
+
+// The programs are other ones for the verifier where the kernel may have more than 64 CPUs, most with every option: it takes
+// those, too.
+func TestTopologyOfManyCPUs(t *testing.T) {
+	const possible = "/sys/devices/system/cpu/possible"
+	most := filepath.Join(t.TempDir(), "possible")
+	if err := os.WriteFile(most, []byte("0-511\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount(most, possible, "", unix.MS_BIND, ""); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(possible, 0); err != nil {
+			t.Fatal(err)
+		}
+	})
+	core := cpuset.New(last(topology(t))...).String()
+	attach(t, "--fence", core, "--loans", "idle", "--smt", "exclusive", "--reservation", "1")
+	if n := snapshot(t).Info.NrCPUs; n != 512 {
+		t.Errorf("it is attached for %d CPUs, want 512", n)
 	}
 }

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Which CPUs may find a task of theirs in a shared queue.
+ *
+ * Problem: a CPU that looks for a task in a shared queue passes all that may not run there. Six hundred background
+ * tasks that are bound to two CPUs cost a critical pair on a third two out of three of its round trips: each
+ * time that it sleeps, its CPU looks through all of them in vain.
+ *
+ * Method: a bit a tier and CPU. Whoever is queued sets the bits of its CPUs, where they are not set. A CPU that has looked in
+ * vain twice, and nobody was queued in between, clears its own, and does not look again until it is set.
+ *
+ * Handshake: whoever is queued raises arrivals[] and then reads the bits (invite()); the CPU clears its bit and then reads
+ * arrivals[] (gave_up()). So one sees the other, and the bit is set. The kernel puts a task into its queue only after
+ * enqueue() has returned: between two looks in vain with the same arrivals, and with as many in the queue as were announced,
+ * that has happened, unless a virtual CPU stood still just there. The next round of looks (look.bpf.h) sets the bits of all
+ * that wait, and repairs it.
+ *
+ * Limits: when a task comes, each of its CPUs passes once or twice over those that are bound elsewhere.
+ */
+#ifndef TEMPER_REACH_BPF_H
+#define TEMPER_REACH_BPF_H
+
+#include "state.bpf.h"
+
+static u64 arrivals[NR_TIERS]; /* tasks ever announced */
+static u64 may_find[NR_TIERS][MASK_WORDS];
+
+/* CPUs w * 64 and on that a task may run on; whoever may run on as many as there are is taken to run on all. */
+static __always_inline u64 allowed_word(struct task_struct *p, u32 w)
+{
+	u64 word = 0;
+
+	if ((u32)p->nr_cpus_allowed >= config.nr_online)
+		return ~0ULL;
+	bpf_probe_read_kernel(&word, sizeof(word), (void *)p->cpus_ptr + w * sizeof(word));
+	return word;
+}
+
+/* A task is queued for this tier, and was counted among the arrivals. Partner: gave_up(). */
+static __noinline void invite(struct task_struct *p, u32 tier)
+{
+	for (u32 w = 0; w < MASK_WORDS && w * 64 < config.nr_cpus; w++) {
+		u64 *word = &may_find[tier % NR_TIERS][w], bits = allowed_word(p, w);
+
+		if (bits & ~*(volatile u64 *)word)
+			ordered_or(word, bits);
+	}
+}
+
+static __always_inline bool may_find_in(u32 tier, s32 cpu)
+{
+	return *(volatile u64 *)&may_find[tier % NR_TIERS][(u32)cpu / 64 % MASK_WORDS] >> ((u32)cpu % 64) & 1;
+}
+
+/* A CPU has looked in vain, since it saw so many arrivals. Partner: invite(). */
+static __noinline void gave_up(u32 tier, s32 cpu, u64 saw)
+{
+	u64 *word = &may_find[tier % NR_TIERS][(u32)cpu / 64 % MASK_WORDS], bit = 1ULL << ((u32)cpu % 64);
+	u64 *last = &cpu_state(cpu)->in_vain[tier % NR_TIERS];
+
+	if (*last != saw + 1) {
+		*last = saw + 1;
+		return;
+	}
+	ordered_and(word, ~bit);
+	if (*(volatile u64 *)&arrivals[tier % NR_TIERS] != saw)
+		ordered_or(word, bit);
+}
+
+#endif
