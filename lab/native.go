@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -114,10 +115,8 @@ func (n *Native) site() (ladder.Site, func() error, error) {
 	enabled, err := cgroup.EnableCPU(n.Root, nativeCgroup+"/any")
 	leave := func() error {
 		err := n.removeCgroup()
-		for _, file := range enabled {
-			if file == n.Root.Cgroup("/cgroup.subtree_control") {
-				err = errors.Join(err, os.WriteFile(file, []byte("-cpu"), 0))
-			}
+		if slices.Contains(enabled, "/") {
+			err = errors.Join(err, os.WriteFile(n.Root.Cgroup("/cgroup.subtree_control"), []byte("-cpu"), 0))
 		}
 		if mode != "" {
 			_, restore := ladder.SetPreemption(mode)

@@ -61,6 +61,7 @@ type Agent struct {
 	checked map[string]uint64 // members whose cpu controller was seen to since the last resync, with their ids
 	tiers   enforce.TierMap   // nil while scx_temper is not attached
 	idle    *enforce.Idle
+	cpu     *cgroup.Controllers // where the agent has turned the cpu controller on
 	ladder  enforce.Ladder
 	loader  Loader         // nil while scx_temper does not run
 	was     bool           // this scx_temper has been attached
@@ -88,11 +89,15 @@ func New(root host.Root, source Source, kernel Kernel, watcher Watcher, log *slo
 	if err != nil {
 		return nil, err
 	}
+	cpu, err := cgroup.OpenControllers(root)
+	if err != nil {
+		return nil, err
+	}
 	exits, err := pastExits(root)
 	if err != nil {
 		log.Warn("the history of exits is lost", "error", err)
 	}
-	a := &Agent{root: root, source: source, log: log, kernel: kernel, watcher: watcher, idle: idle, asked: make(chan chan struct{})}
+	a := &Agent{root: root, source: source, log: log, kernel: kernel, watcher: watcher, idle: idle, cpu: cpu, asked: make(chan chan struct{})}
 	a.retry, a.rested = stoppedTimer(), stoppedTimer() // the first look starts scx_temper
 	a.state = State{PID: os.Getpid(), Started: time.Now().UTC(), Exits: exits}
 	return a, nil
@@ -188,7 +193,15 @@ func (a *Agent) resync() {
 	a.checked = map[string]uint64{}
 	a.idle.Recheck()
 	a.source.Refresh()
+	off, err := a.cpu.Recheck()
+	for _, cg := range off {
+		a.log.Warn("turned the cpu controller off again: a process came in, which made this a threaded domain", "cgroup", cg)
+	}
 	a.sync()
+	if err != nil {
+		a.problem(err.Error())
+		a.publish()
+	}
 }
 
 // sync brings what is in force in line with what should be: the tier map or cpu.idle, as the rung is.

@@ -38,9 +38,9 @@ func (a *Agent) prepare(wanted []Member) (members []Member, problems []string) {
 		if a.checked[m.Cgroup] == m.ID || a.wanted.Off != nil {
 			continue
 		}
-		files, err := cgroup.EnableCPU(a.root, m.Cgroup)
-		for _, file := range files {
-			a.log.Info("enabled the cpu controller", "file", file)
+		above, err := a.cpu.Enable(m.Cgroup)
+		for _, cg := range above {
+			a.log.Info("turned the cpu controller on for what is in it", "cgroup", cg)
 		}
 		if err == nil {
 			a.checked[m.Cgroup] = m.ID

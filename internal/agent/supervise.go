@@ -179,7 +179,13 @@ func (a *Agent) reload() {
 
 // release ends what the agent has put into force.
 func (a *Agent) release() error {
-	return errors.Join(a.end(syscall.SIGTERM), a.kernel.Detach(), a.idle.Restore())
+	err := errors.Join(a.end(syscall.SIGTERM), a.kernel.Detach(), a.idle.Restore())
+	kept, cpuErr := a.cpu.Disable()
+	clear(a.checked)
+	for _, cg := range kept {
+		a.log.Info("left the cpu controller on: something in it has a weight or a limit", "cgroup", cg)
+	}
+	return errors.Join(err, cpuErr)
 }
 
 // stop leaves the node as it was before the agent came.

@@ -48,39 +48,6 @@ func Check(root host.Root) error {
 	return nil
 }
 
-// EnableCPU turns the cpu controller on for cg, from the root down, where it is off.
-// It returns the files it wrote. Without the controller the kernel schedules (and BPF sees)
-// the nearest ancestor that has it, and cg's tier would not apply.
-func EnableCPU(root host.Root, cg string) (written []string, err error) {
-	if host.Exists(root.Cgroup(path.Join(cg, "cpu.weight"))) { // it is on for cg, and so for all above
-		return nil, nil
-	}
-	for _, parent := range Ancestors(cg) {
-		file := root.Cgroup(path.Join(parent, "cgroup.subtree_control"))
-		on, err := host.Read(file)
-		if err != nil {
-			return written, err
-		}
-		// Another process may be about to enable it: the controller's name shows before its files
-		// do. A write waits until that is done.
-		if has(on, "cpu") && host.Exists(root.Cgroup(path.Join(parent, below(parent, cg), "cpu.weight"))) {
-			continue
-		}
-		if err := os.WriteFile(file, []byte("+cpu"), 0); err != nil {
-			return written, exit.New(exit.NoCgroup, "let whoever manages "+parent+" enable the cpu controller (systemd: Delegate=cpu, CPUWeight=)",
-				"cannot enable the cpu controller for %s: %s: %w", cg, file, errors.Unwrap(err))
-		}
-		written = append(written, file)
-	}
-	return written, nil
-}
-
-// below is the name of parent's child on the way to cg.
-func below(parent, cg string) string {
-	name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(cg, parent), "/"), "/")
-	return name
-}
-
 // Ancestors lists the cgroups above cg, from the root down.
 func Ancestors(cg string) []string {
 	var list []string

@@ -82,15 +82,22 @@ type agent struct {
 	cmd    *exec.Cmd
 	config string
 	args   []string
-	log    string // file with what it and its scx_temper say
+	inside func(*exec.Cmd) // nil, or where it is started: in namespaces of its own
+	log    string          // file with what it and its scx_temper say
 	ended  chan error
 }
 
 // startAgent starts an agent that is stopped, and checked to leave the stock scheduler, at the test's end.
 func startAgent(t *testing.T, config string, args ...string) *agent {
 	t.Helper()
+	return startAgentInside(t, nil, config, args...)
+}
+
+// startAgentInside starts it where inside puts the command.
+func startAgentInside(t *testing.T, inside func(*exec.Cmd), config string, args ...string) *agent {
+	t.Helper()
 	dir := t.TempDir()
-	a := &agent{t: t, config: filepath.Join(dir, "temper.yaml"), args: args, log: filepath.Join(dir, "log")}
+	a := &agent{t: t, config: filepath.Join(dir, "temper.yaml"), args: args, inside: inside, log: filepath.Join(dir, "log")}
 	if err := os.WriteFile(a.config, []byte(config), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -116,6 +123,9 @@ func (a *agent) start() {
 	}
 	defer log.Close()
 	a.cmd.Stderr = log
+	if a.inside != nil {
+		a.inside(a.cmd)
+	}
 	if err := a.cmd.Start(); err != nil {
 		a.t.Fatal(err)
 	}
