@@ -219,8 +219,13 @@ func (a *Agent) sync() {
 		a.tiers.Reserve(uint64(*reserved))
 	}
 	if a.state.Rung == enforce.CPUIdle {
-		if err := a.idle.Set(background(a.state.Members)); err != nil {
+		if err := a.idle.Set(background(a.root, a.state.Members)); err != nil {
 			a.problem(err.Error())
+		}
+		for _, p := range a.idle.Problems() {
+			if !slices.Contains(a.state.Problems, p) {
+				a.problem(p)
+			}
 		}
 	}
 	a.steer()
@@ -256,6 +261,9 @@ func (a *Agent) look() map[uint64]enforce.Assignment {
 	a.state.Config, a.state.Policy, a.state.CriticalMilliCPU = a.wanted.File, a.wanted.Policy, a.wanted.CriticalMilliCPU
 	a.state.Reserved = a.wanted.Config.Reservation
 	a.state.Members, a.state.Problems = members, nil
+	if a.state.Rung == enforce.CPUIdle {
+		problems = append(problems, a.idle.Problems()...)
+	}
 	for _, p := range slices.Concat([]string{a.noMap}, a.wanted.Problems, problems) {
 		if p == "" {
 			continue

@@ -62,12 +62,36 @@ func assignments(members []Member) map[uint64]enforce.Assignment {
 	return m
 }
 
-// background lists the members that the cpu.idle rung is about.
-func background(members []Member) []enforce.Cgroup {
-	var list []enforce.Cgroup
+// background lists the cgroups that the cpu.idle rung is about: those of the tier. A kubelet writes cpu.weight of its own
+// cgroups when it starts and once a minute, which the kernel refuses while cpu.idle is 1, so that the kubelet ends. In their
+// place stand the pods in them.
+func background(root host.Root, members []Member) (list []enforce.Cgroup) {
+	own := map[string]tier.Tier{}
 	for _, m := range members {
-		if m.Present && m.Tier == tier.Background {
+		own[m.Cgroup] = m.Tier
+	}
+	for _, m := range members {
+		switch {
+		case !m.Present || m.Tier != tier.Background:
+		case cgroup.IsKubelets(m.Cgroup):
+			list = append(list, podsIn(root, m.Cgroup, own)...)
+		default:
 			list = append(list, enforce.Cgroup{Path: m.Cgroup, ID: m.ID})
+		}
+	}
+	return list
+}
+
+// podsIn lists what is in a kubelet's cgroup and has no tier of its own.
+func podsIn(root host.Root, cg string, own map[string]tier.Tier) (list []enforce.Cgroup) {
+	for _, c := range cgroup.Children(root, cg) {
+		child := c.Path(cg)
+		switch _, listed := own[child]; {
+		case listed:
+		case cgroup.IsKubelets(child):
+			list = append(list, podsIn(root, child, own)...)
+		default:
+			list = append(list, enforce.Cgroup{Path: child, ID: c.ID})
 		}
 	}
 	return list

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 
+	"temper.dev/temper/internal/cgroup"
 	"temper.dev/temper/internal/config"
 )
 
@@ -54,6 +55,9 @@ func (w *Wanted) follow() []string {
 	var cgs []string
 	for _, m := range w.Members {
 		cgs = append(cgs, m.Cgroup)
+		if cgroup.IsKubelets(m.Cgroup) { // the cpu.idle rung is about the pods in it
+			cgs = append(cgs, path.Join(m.Cgroup, "any"))
+		}
 	}
 	for _, parent := range w.Parents {
 		cgs = append(cgs, path.Join(parent, "any"))

@@ -112,7 +112,7 @@ func (a *Agent) fall(why string) {
 		a.setRung(enforce.Observe, why)
 		return
 	}
-	if !a.idle.Supported(background(a.state.Members)) {
+	if !a.idle.Supported(background(a.root, a.state.Members)) {
 		a.setRung(enforce.Observe, why+"; cpu.idle is not to be had here (it needs Linux 5.15 and the cpu controller)")
 		return
 	}

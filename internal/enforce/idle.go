@@ -18,11 +18,14 @@ import (
 
 // Idle is the second rung: background cgroups have cpu.idle=1, no other file is touched.
 // The kernel forgets cpu.weight while cpu.idle is 1, so Idle remembers it, in a file,
-// so that an agent that starts after a crash can still give it back.
+// so that an agent that starts after a crash can still give it back. While cpu.idle is 1 the kernel
+// refuses every write of cpu.weight: whoever wants to write one sets cpu.idle to 0 first. That is
+// somebody else's decision, and Idle leaves such a cgroup alone (docs/decisions/0043).
 type Idle struct {
 	root  host.Root
 	saved map[string]saved  // by cgroup
-	seen  map[string]uint64 // ids of cgroups that were seen to be idle since the last Recheck
+	seen  map[string]uint64 // ids of cgroups that were looked at since the last Recheck
+	dirty bool              // the file is behind
 }
 
 // Cgroup is one that is there.
@@ -34,6 +37,8 @@ type Cgroup struct {
 type saved struct {
 	ID     uint64 `json:"id"` // a cgroup made anew under the same name is another
 	Weight string `json:"cpu.weight"`
+	Set    bool   `json:"set"`    // cpu.idle was written
+	Others bool   `json:"others"` // since then somebody else has written 0
 }
 
 const idleFile = "idle.json"
@@ -56,7 +61,7 @@ func OpenIdle(root host.Root) (*Idle, error) {
 }
 
 // Set makes exactly cgs idle: those that are not among them any more get their weight back.
-// Those that it has seen to be idle are left out until Recheck: it is called at each change of any cgroup.
+// Those that it has looked at are left out until Recheck: it is called at each change of any cgroup.
 // It goes on after a failure and returns all of them.
 func (i *Idle) Set(cgs []Cgroup) error {
 	var errs []error
@@ -73,6 +78,9 @@ func (i *Idle) Set(cgs []Cgroup) error {
 		}
 	}
 	maps.DeleteFunc(i.seen, func(cg string, _ uint64) bool { return !want[cg] })
+	if i.dirty {
+		errs = append(errs, i.save())
+	}
 	for _, cg := range i.Cgroups() {
 		if want[cg] {
 			continue
@@ -112,6 +120,16 @@ func (i *Idle) Cgroups() []string {
 	return list
 }
 
+// Problems says of each cgroup that somebody else has taken over that it is not idle.
+func (i *Idle) Problems() (list []string) {
+	for _, cg := range i.Cgroups() {
+		if i.saved[cg].Others {
+			list = append(list, "cpu.idle of "+cg+" was set to 0 by somebody else, and stays 0 while the node is on this rung; write 1 to it, or take "+cg+" out of background")
+		}
+	}
+	return list
+}
+
 // Supported tells whether the kernel has cpu.idle (5.15 and later) for any of these cgroups. Those that have gone
 // meanwhile say nothing of it; where all have, it may have.
 func (i *Idle) Supported(cgs []Cgroup) bool {
@@ -135,25 +153,46 @@ func (i *Idle) set(cg string) error {
 	if err != nil {
 		return err
 	}
+	known = known && old.ID == id
 	if now == "1" { // ours, or somebody else's, who then decides when it ends
+		if known {
+			i.remember(cg, saved{ID: id, Weight: old.Weight, Set: true})
+		}
 		return nil
 	}
-	if !known || old.ID != id {
-		weight, err := host.Read(i.file(cg, "cpu.weight"))
-		if err != nil {
-			return err
-		}
-		i.saved[cg] = saved{ID: id, Weight: weight}
-		if err := i.save(); err != nil { // before the change, so that no crash can lose the weight
-			return err
-		}
+	weight, err := host.Read(i.file(cg, "cpu.weight"))
+	if err != nil {
+		return err
 	}
-	return write(i.file(cg, "cpu.idle"), "1")
+	if known && old.Set {
+		i.remember(cg, saved{ID: id, Weight: weight, Set: true, Others: true})
+		return nil
+	}
+	i.saved[cg] = saved{ID: id, Weight: weight}
+	if err := i.save(); err != nil { // before the change, so that no crash can lose the weight
+		return err
+	}
+	if err := write(i.file(cg, "cpu.idle"), "1"); err != nil {
+		return err
+	}
+	i.remember(cg, saved{ID: id, Weight: weight, Set: true})
+	return nil
+}
+
+func (i *Idle) remember(cg string, now saved) {
+	if i.saved[cg] != now {
+		i.saved[cg], i.dirty = now, true
+	}
 }
 
 func (i *Idle) restore(cg string) error {
 	old := i.saved[cg]
-	if id, err := cgroup.ID(i.root, cg); err == nil && id == old.ID {
+	now, err := host.Read(i.file(cg, "cpu.idle"))
+	if err != nil && !isGone(err) {
+		return err
+	}
+	// Where it is not 1 any more, cpu.weight is somebody else's, or was never lost.
+	if id, err := cgroup.ID(i.root, cg); err == nil && id == old.ID && now == "1" && !old.Others {
 		for _, file := range []struct{ name, value string }{{"cpu.idle", "0"}, {"cpu.weight", old.Weight}} {
 			if err := write(i.file(cg, file.name), file.value); isGone(err) {
 				break // removed meanwhile
@@ -171,7 +210,11 @@ func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is
 
 func (i *Idle) file(cg, name string) string { return i.root.Cgroup(path.Join(cg, name)) }
 
-func (i *Idle) save() error { return host.WriteJSON(i.root.Run(idleFile), i.saved) }
+func (i *Idle) save() error {
+	err := host.WriteJSON(i.root.Run(idleFile), i.saved)
+	i.dirty = err != nil
+	return err
+}
 
 // write changes a control file that exists; it must not make one on a file system of fixtures.
 func write(file, value string) error {

@@ -1,8 +1,10 @@
 package enforce
 
 import (
+	"fmt"
 	"os"
 	"reflect"
+	"strings"
 	"testing"
 
 	"temper.dev/temper/internal/cgroup"
@@ -89,7 +91,7 @@ func TestIdleForgetsACgroupThatWasMadeAnew(t *testing.T) {
 	expect(t, root, "/a", "0", "100")
 }
 
-// What was seen to be idle is looked at again only if it is another cgroup by now, if it had left, or after Recheck.
+// What was looked at is looked at again only if it is another cgroup by now, or if it had left; or after Recheck: TestIdleLeavesToOthersWhatTheyTake.
 func TestIdleLooksAgain(t *testing.T) {
 	root := fixture.Tree(t, "/a", "/b")
 	idle := openIdle(t, root)
@@ -101,13 +103,6 @@ func TestIdleLooksAgain(t *testing.T) {
 	}
 	both := there(t, root, "/a", "/b")
 	set(both...)
-	off := func() { fixture.Write(t, root, "/sys/fs/cgroup/a/cpu.idle", "0") } // somebody else's doing
-	off()
-	set(both...)
-	expect(t, root, "/a", "0", "100")
-	idle.Recheck()
-	set(both...)
-	expect(t, root, "/a", "1", "100")
 
 	if err := os.RemoveAll(root.Cgroup("/a")); err != nil {
 		t.Fatal(err)
@@ -124,4 +119,70 @@ func TestIdleLooksAgain(t *testing.T) {
 	expect(t, root, "/a", "0", "100")
 	set(both...)
 	expect(t, root, "/a", "1", "100")
+}
+
+// Whoever writes 0 has taken the cgroup over, with the weight that it has by then, whatever agents come and go.
+func TestIdleLeavesToOthersWhatTheyTake(t *testing.T) {
+	root := fixture.Tree(t, "/a", "/b")
+	idle := openIdle(t, root)
+	both := there(t, root, "/a", "/b")
+	set := func() {
+		t.Helper()
+		idle.Recheck()
+		if err := idle.Set(both); err != nil {
+			t.Fatal(err)
+		}
+	}
+	others := func(value, weight string) {
+		fixture.Write(t, root, "/sys/fs/cgroup/a/cpu.idle", value)
+		fixture.Write(t, root, "/sys/fs/cgroup/a/cpu.weight", weight)
+	}
+	set()
+	others("0", "300")
+	for range 2 { // the agent, and the one after it
+		set()
+		expect(t, root, "/a", "0", "300")
+		expect(t, root, "/b", "1", "100")
+		if p := idle.Problems(); len(p) != 1 || !strings.Contains(p[0], "cpu.idle of /a was set to 0 by somebody else") {
+			t.Errorf("problems %q", p)
+		}
+		idle = openIdle(t, root)
+	}
+	if err := idle.Restore(); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, root, "/a", "0", "300")
+
+	// Taken over, and given back.
+	set()
+	expect(t, root, "/a", "1", "300")
+	others("0", "500")
+	set()
+	others("1", "0")
+	set()
+	if p := idle.Problems(); len(p) != 0 {
+		t.Errorf("problems %q", p)
+	}
+	if err := idle.Restore(); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, root, "/a", "0", "500")
+}
+
+// An agent that dies before it writes cpu.idle has remembered a weight for nothing.
+func TestIdleAfterACrashBeforeTheWrite(t *testing.T) {
+	root := fixture.Tree(t, "/a")
+	id, err := cgroup.ID(root, "/a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fixture.Write(t, root, "/run/temper/idle.json", fmt.Sprintf(`{"/a": {"id": %d, "cpu.weight": "50"}}`, id))
+	idle := openIdle(t, root)
+	if err := idle.Set(there(t, root, "/a")); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, root, "/a", "1", "100")
+	if p := idle.Problems(); len(p) != 0 {
+		t.Errorf("problems %q", p)
+	}
 }

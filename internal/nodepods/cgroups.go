@@ -38,7 +38,7 @@ func (t *tree) descend(cg string, depth int) {
 		name, child := c.Name, c.Path(cg)
 		switch {
 		case name == "user.slice":
-		case name == "kubepods" || name == "kubepods.slice" || strings.HasSuffix(name, "-kubepods.slice"):
+		case cgroup.IsKubepods(name):
 			if ownedByAgent(t.root.Cgroup(child)) { // whoever has cgroups to himself calls them as he likes
 				t.tops = append(t.tops, child)
 			}
@@ -53,7 +53,7 @@ func (t *tree) classes() (list []string) {
 	for _, top := range t.tops {
 		list = append(list, top)
 		for _, c := range cgroup.Children(t.root, top) {
-			if isClass(c.Name) {
+			if cgroup.IsQoSClass(c.Name) {
 				list = append(list, c.Path(top))
 			}
 		}
@@ -79,13 +79,6 @@ func (t *tree) pods(classes []string) map[string][]found {
 		}
 	}
 	return pods
-}
-
-// isClass tells whether a cgroup below kubepods is that of a QoS class.
-func isClass(name string) bool {
-	name = strings.TrimSuffix(name, ".slice")
-	name = name[strings.LastIndexByte(name, '-')+1:]
-	return name == "burstable" || name == "besteffort"
 }
 
 // podOf is the pod that a cgroup's name says it is of, "" if it says none. systemd takes a dash for a slash, so that

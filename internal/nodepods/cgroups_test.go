@@ -80,7 +80,7 @@ func TestAnyNames(t *testing.T) {
 		for range 1 + random.IntN(5) {
 			name.WriteString(pieces[random.IntN(len(pieces))])
 		}
-		isClass(name.String())
+		cgroup.IsQoSClass(name.String())
 		if pod := podOf(name.String()); pod != "" && !strings.Contains(strings.ReplaceAll(name.String(), "_", "-"), "pod"+pod) {
 			t.Fatalf("seed %d: %q is of pod %q", seed, name.String(), pod)
 		}
