@@ -16,9 +16,10 @@ import (
 
 // ExecOptions is one command to run in a guest.
 type ExecOptions struct {
-	CPUs     int    // virtual CPUs
-	Topology string // as 1x2x2: sockets, cores of each, threads of each core, in place of CPUs; on the fast machine only
-	Quantum  int    // with it the machine is the deterministic one, on which every virtual CPU has a turn in this time, in us
+	CPUs     int      // virtual CPUs
+	Topology string   // as 1x2x2: sockets, cores of each, threads of each core, in place of CPUs; on the fast machine only
+	Quantum  int      // with it the machine is the deterministic one, on which every virtual CPU has a turn in this time, in us
+	Append   []string // words for the kernel's command line
 	Argv     []string
 	Env      []string          // added to the guest's own
 	Files    map[string]string // path in the guest: path on the host
@@ -89,20 +90,20 @@ func (l *Lab) execOnce(ctx context.Context, o ExecOptions) (status int, err erro
 func (l *Lab) execArgs(o ExecOptions) ([]string, error) {
 	if o.Quantum == 0 && o.Topology != "" {
 		smp, err := parseTopology(o.Topology)
-		return fastArgs(smp, l.cache.Vmlinuz(l.Kernel)), err
+		return fastArgs(smp, l.cache.Vmlinuz(l.Kernel), o.Append...), err
 	}
 	if o.Topology != "" {
 		return nil, exit.New(exit.Usage, "leave out --deterministic, or --topology", "the deterministic machine has one topology")
 	}
 	if o.Quantum == 0 {
-		return fastArgs(strconv.Itoa(o.CPUs), l.cache.Vmlinuz(l.Kernel)), nil
+		return fastArgs(strconv.Itoa(o.CPUs), l.cache.Vmlinuz(l.Kernel), o.Append...), nil
 	}
 	s, err := deterministicMachine(o.CPUs)
 	if err != nil {
 		return nil, err
 	}
 	kernel, err := l.cache.steadyKernel(l.Kernel)
-	return deterministicArgs(s, kernel), err
+	return deterministicArgs(s, kernel, o.Append...), err
 }
 
 func deterministicMachine(cpus int) (speed, error) {

@@ -69,14 +69,14 @@ func (s speed) hostFactor() float64 {
 // that the kernel does not know gives all turns one length, by means of an HPET that the kernel leaves
 // alone (the load folder's quantum.c). The rest removes the host's clock, its random numbers, and
 // address randomization.
-func deterministicArgs(s speed, kernel string) []string {
+func deterministicArgs(s speed, kernel string, words ...string) []string {
 	return append([]string{
 		"-accel", "tcg,thread=single",
 		"-monitor", "none",
 		"-icount", fmt.Sprintf("shift=%d,sleep=off", s.shift),
 		"-rtc", "base=2026-01-01,clock=vm",
 		"-smp", strconv.Itoa(s.vcpus + 1),
-		"-append", commandLine("idle=poll", "hpet=disable", fmt.Sprintf("nr_cpus=%d", s.vcpus)),
+		"-append", commandLine(append(words, "idle=poll", "hpet=disable", fmt.Sprintf("nr_cpus=%d", s.vcpus))...),
 	}, commonArgs("hpet=on", kernel)...)
 }
 
@@ -84,12 +84,12 @@ func deterministicArgs(s speed, kernel string) []string {
 // On a busy host the kernel may count too few timer interrupts at boot, and panic: no_timer_check. It may also find the
 // counter of cycles wrong, and make its clock of timer interrupts instead: once all CPUs idle, that one stands still, and
 // the guest with it: tsc=reliable. By unknown_nmi_panic askWhereItIs gets an answer.
-func fastArgs(smp, kernel string) []string {
+func fastArgs(smp, kernel string, words ...string) []string {
 	return append([]string{
 		"-accel", "tcg,thread=multi",
 		"-smp", smp,
 		"-monitor", "unix:" + monitorFile + ",server=on,wait=off",
-		"-append", commandLine("no_timer_check", "tsc=reliable", "unknown_nmi_panic"),
+		"-append", commandLine(append(words, "no_timer_check", "tsc=reliable", "unknown_nmi_panic")...),
 	}, commonArgs("hpet=off", kernel)...)
 }
 

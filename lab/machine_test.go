@@ -83,3 +83,11 @@ func TestEmulatorVersion(t *testing.T) {
 		}
 	}
 }
+
+func TestWordsOfTheCommandLine(t *testing.T) {
+	for _, args := range [][]string{fastArgs("4", "K", "isolcpus=1", "quiet"), deterministicArgs(machines[1], "K", "isolcpus=1", "quiet")} {
+		if line := strings.Join(args, " "); !strings.Contains(line, " isolcpus=1 quiet ") {
+			t.Errorf("the command line is %q", line)
+		}
+	}
+}

@@ -28,6 +28,7 @@ measuring. With --deterministic it is the machine of 'lab ladder', with 3, 6, 12
 its executed instructions. Nothing it does outlives it.`,
 		Example: `  temper lab exec -- uname -r
   temper lab exec --kernel 7.0 -- temper doctor
+  temper lab exec --append isolcpus=1 -- temper doctor
   temper lab exec --topology 1x2x2 -- cat /sys/devices/system/cpu/cpu0/topology/thread_siblings_list
   temper lab exec --file /etc/temper.yaml=examples/node.yaml -- temper agent --config /etc/temper.yaml`,
 		Args: cli.UsageArgs(cobra.MinimumNArgs(1)),
@@ -59,6 +60,7 @@ its executed instructions. Nothing it does outlives it.`,
 	cmd.Flags().IntVar(&o.CPUs, "cpus", 3, "virtual CPUs")
 	cmd.Flags().StringVar(&o.Topology, "topology", "", "`SOCKETSxCORESxTHREADS` of the virtual CPUs, instead of --cpus; not with --deterministic")
 	cmd.Flags().BoolVar(&deterministic, "deterministic", false, "a guest second is a number of instructions, not of the host's")
+	cmd.Flags().StringArrayVar(&o.Append, "append", nil, "`WORD` of the kernel's command line, as isolcpus=1; may be repeated")
 	cmd.Flags().StringArrayVar(&files, "file", nil, "GUESTPATH=HOSTPATH: put a file into the guest; may be repeated")
 	cmd.Flags().StringArrayVar(&o.Env, "env", nil, "NAME=VALUE: set a variable for the command; may be repeated")
 	cmd.Flags().DurationVar(&o.Deadline, "timeout", 10*time.Minute, "stop the guest after this time; a fast one first says where each task hangs")

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -37,10 +39,19 @@ func mountAll() error {
 	if err := os.MkdirAll(labDir, 0o755); err != nil {
 		return err
 	}
-	if err := os.WriteFile("/sys/fs/cgroup/cgroup.subtree_control", []byte("+cpu"), 0); err != nil {
+	if err := enableCPU(); err != nil {
 		return err
 	}
 	return raiseLoopback()
+}
+
+// enableCPU turns the cpu controller on, unless the kernel was booted without it.
+func enableCPU() error {
+	controllers, err := os.ReadFile("/sys/fs/cgroup/cgroup.controllers")
+	if err != nil || !slices.Contains(strings.Fields(string(controllers)), "cpu") {
+		return err
+	}
+	return os.WriteFile("/sys/fs/cgroup/cgroup.subtree_control", []byte("+cpu"), 0)
 }
 
 func raiseLoopback() error {
