@@ -178,6 +178,7 @@ enum temper_status {
 	TEMPER_NO_DISK = 12,
 	TEMPER_NO_NETWORK = 13,
 	TEMPER_EXIT_HOTPLUG = 14,     /* CPUs came or went: start again */
+	TEMPER_ISOLATED_CPUS = 15,    /* booted with isolcpus=, beside which the kernel takes no sched_ext scheduler */
 	TEMPER_INTERRUPTED = 130,
 };
 

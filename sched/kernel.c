@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What the kernel must offer, checked before anything is loaded, so that each lack has a name. */
+#define _DEFAULT_SOURCE /* strsep */
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -67,6 +70,62 @@ bool is_detaching(void)
 	char state[64];
 
 	return read_line(SCHED_EXT_DIR "/state", state, sizeof(state)) && !strcmp(state, "disabling");
+}
+
+unsigned long long hotplug_seq(void)
+{
+	char text[32] = "0";
+
+	read_line(SCHED_EXT_DIR "/hotplug_seq", text, sizeof(text));
+	return strtoull(text, NULL, 10);
+}
+
+/* On a hybrid host the cpu controller is one of cgroup v1, whose cgroups have no tiers. */
+static enum temper_status check_controller(void)
+{
+	char controllers[256];
+
+	if (!read_line(CGROUP_ROOT "/cgroup.controllers", controllers, sizeof(controllers)))
+		return fail(TEMPER_NO_CGROUP, "no cgroup v2 at %s; mount it there", CGROUP_ROOT);
+	for (char *rest = controllers, *word; (word = strsep(&rest, " "));)
+		if (!strcmp(word, "cpu"))
+			return TEMPER_OK;
+	return fail(TEMPER_NO_CGROUP,
+		    "cgroup v2 has no cpu controller; boot without cgroup_disable=cpu, and unmount the cgroup v1 hierarchy that holds it");
+}
+
+/* The kernel refuses every scheduler beside these, and only its log says so. */
+static enum temper_status check_isolation(void)
+{
+	char cpus[1024];
+
+	if (!read_line("/sys/devices/system/cpu/isolated", cpus, sizeof(cpus)) || !*cpus)
+		return TEMPER_OK;
+	return fail(TEMPER_ISOLATED_CPUS,
+		    "the kernel was booted with isolcpus=%s, beside which it takes no sched_ext scheduler; boot without it, and use --fence",
+		    cpus);
+}
+
+/*
+ * What scx_enable() and those before it return errors for. All else that it refuses it tells by ops.exit. 7.0 takes
+ * isolated partitions of the cpuset controller for isolcpus=.
+ */
+enum temper_status attach_refused(int error)
+{
+	char cpus[1024];
+
+	if (error == EBUSY && *attached_ops())
+		return refuse_beside_attached();
+	if (error == EINVAL && read_line(CGROUP_ROOT "/cpuset.cpus.isolated", cpus, sizeof(cpus)) && *cpus)
+		return fail(TEMPER_LOAD_FAILED,
+			    "the kernel takes no sched_ext scheduler beside isolated cpuset partitions, and CPUs %s are in one; write member to cpuset.cpus.partition there, or use a kernel that does (later 7.0)",
+			    cpus);
+	if (error == EPERM || error == EACCES)
+		return fail(TEMPER_LOAD_FAILED, "the kernel does not let this process attach a scheduler: %s; give it CAP_BPF and CAP_SYS_ADMIN, and look for what a security module has denied (dmesg)",
+			    strerror(error));
+	if (error == ENOMEM)
+		return fail(TEMPER_LOAD_FAILED, "the kernel has no memory to attach the scheduler; make some free");
+	return fail(TEMPER_LOAD_FAILED, "the kernel refused to attach the scheduler: %s; dmesg may say why", strerror(error));
 }
 
 static struct btf *kernel_types(void)
@@ -191,7 +250,5 @@ enum temper_status check_kernel(void)
 	if (access(SCHED_EXT_DIR "/state", R_OK))
 		return fail(TEMPER_NO_SCHED_EXT, "kernel %s has no sched_ext; use 6.12 or later with CONFIG_SCHED_CLASS_EXT",
 			    kernel.release);
-	if (access(CGROUP_ROOT "/cgroup.controllers", R_OK))
-		return fail(TEMPER_NO_CGROUP, "no cgroup v2 at %s; mount it there", CGROUP_ROOT);
-	return check_types(kernel.release);
+	return check_controller() ?: check_isolation() ?: check_types(kernel.release);
 }

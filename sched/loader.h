@@ -48,6 +48,10 @@ const char *attached_ops(void);
 bool is_detaching(void);
 const char *untagged_function(void); /* NULL: none */
 bool kernel_names_value(const char *type, const char *value);
+/* Says why the kernel refused to attach. */
+enum temper_status attach_refused(int error);
+/* How often CPUs have come and gone. */
+unsigned long long hotplug_seq(void);
 
 bool kernel_tells_limits(void);
 bool kernel_keeps_limits(void);
@@ -58,6 +62,8 @@ bool limits_are_read(void);
 enum temper_status choose_limits(enum temper_limits *limits);
 
 bool parse_cpus(const char *text, unsigned long long *words);
+/* One more than the highest number that a CPU may have. */
+enum temper_status read_cpu_ids(unsigned *nr_cpus);
 enum temper_status read_topology(struct temper_topology *topology, unsigned nr_cpus, bool *smt, unsigned *llcs);
 
 /* Below options.pin_dir. Without one, nothing is pinned, and that is no failure. */
@@ -79,6 +85,8 @@ struct scheduler {
 	struct bpf_link *waits[2]; /* of the programs that hear of tasks that wait for locks */
 	struct temper_control *control; /* shared with the scheduler */
 	int exit_fd;
+	unsigned nr_cpus; /* one more than the highest number of a CPU: there may be holes */
+	unsigned long long hotplug_seq; /* when the topology was read */
 	unsigned llcs; /* last-level caches of the machine */
 	enum temper_limits limits; /* in force */
 };
@@ -91,7 +99,9 @@ enum temper_status take_over(struct scheduler *s, bool *adopted);
 /* Says who has attached a scheduler. */
 enum temper_status refuse_beside_attached(void);
 enum temper_status load(struct scheduler *s);
+/* Well also where the kernel has taken it, and let it go at once: has_left(). */
 enum temper_status attach(struct scheduler *s);
+bool has_left(const struct scheduler *s);
 void give_sign_of_life(struct scheduler *s);
 /* Returns once the kernel has let go of it. */
 void detach(struct scheduler *s);

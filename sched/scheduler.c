@@ -170,7 +170,7 @@ static enum temper_status describe(struct scheduler *s)
 {
 	struct temper_info info = {
 		.abi = TEMPER_ABI,
-		.nr_cpus = libbpf_num_possible_cpus(),
+		.nr_cpus = s->nr_cpus,
 		.heartbeat_timeout_ms = options.heartbeat_timeout_s * 1000,
 		.system_share_pct = options.system_share_pct,
 		.reservation = options.reservation,
@@ -223,9 +223,11 @@ static enum temper_status adapt_ops(struct scheduler *s)
 	enum { OPS_ENQ_MIGRATION_DISABLED = 1 << 4 };
 	unsigned long long *flags = ops_member(s, "flags");
 	struct bpf_program **set_bandwidth = ops_member(s, "cgroup_set_bandwidth");
+	unsigned long long *seq = ops_member(s, "hotplug_seq");
 
-	if (!flags || !set_bandwidth)
-		return fail(TEMPER_LOAD_FAILED, "the BPF object has no place for its flags, or for limits");
+	if (!flags || !set_bandwidth || !seq)
+		return fail(TEMPER_LOAD_FAILED, "the BPF object has no place for its flags, for limits, or for hotplug_seq");
+	*seq = s->hotplug_seq;
 	if (!kernel_names_value("scx_ops_flags", "SCX_OPS_ENQ_MIGRATION_DISABLED"))
 		*flags &= ~OPS_ENQ_MIGRATION_DISABLED;
 	if (limits_are_read()) {
@@ -244,14 +246,12 @@ static enum temper_status configure(struct scheduler *s)
 
 	if (!config || !topology)
 		return fail(TEMPER_LOAD_FAILED, "the BPF object has no place for its configuration");
-	if (libbpf_num_possible_cpus() > TEMPER_MAX_CPUS)
-		return fail(TEMPER_LOAD_FAILED, "the kernel may have %d CPUs, and at most %d are supported; boot with nr_cpus=%d",
-			    libbpf_num_possible_cpus(), TEMPER_MAX_CPUS, TEMPER_MAX_CPUS);
-	status = read_topology(topology, libbpf_num_possible_cpus(), &smt, &s->llcs);
+	s->hotplug_seq = hotplug_seq();
+	status = read_cpu_ids(&s->nr_cpus) ?: read_topology(topology, s->nr_cpus, &smt, &s->llcs);
 	if (status)
 		return status;
 	*config = (struct temper_config){
-		.nr_cpus = libbpf_num_possible_cpus(),
+		.nr_cpus = s->nr_cpus,
 		.nr_online = sysconf(_SC_NPROCESSORS_ONLN),
 		.system_share_pct = options.system_share_pct,
 		.reservation = options.reservation,
@@ -348,6 +348,14 @@ static enum temper_status hear_of_waits(struct scheduler *s)
 	return status;
 }
 
+/* The kernel tells of much that it refuses, such as a topology that is out of date, as of a scheduler that has left. */
+bool has_left(const struct scheduler *s)
+{
+	struct temper_exit_info info = {};
+
+	return !bpf_map_lookup_elem(s->exit_fd, &zero, &info) && info.kind;
+}
+
 enum temper_status attach(struct scheduler *s)
 {
 	enum temper_status status = hear_of_waits(s);
@@ -356,8 +364,12 @@ enum temper_status attach(struct scheduler *s)
 		return status;
 	s->link = bpf_map__attach_struct_ops(bpf_object__find_map_by_name(s->object, "temper_ops"));
 	if (!s->link)
-		return fail(TEMPER_LOAD_FAILED, "the kernel refused to attach the scheduler: %s", strerror(errno));
-	return pin_link(s->link, "link");
+		return attach_refused(errno);
+	status = pin_link(s->link, "link");
+	/* The kernel compares it, but takes 0, which is what it is before the first CPU comes or goes, for "do not". */
+	if (!status && !has_left(s) && hotplug_seq() != s->hotplug_seq)
+		return TEMPER_EXIT_HOTPLUG;
+	return status;
 }
 
 void detach(struct scheduler *s)

@@ -63,9 +63,11 @@ static enum temper_status run(void)
 		return status;
 	if (!adopted) {
 		status = load(&s) ?: attach(&s);
-		if (status)
+		if (status == TEMPER_EXIT_HOTPLUG)
+			detach(&s);
+		else if (status)
 			remove_pins();
-		else
+		else if (!has_left(&s))
 			say_attached(false);
 	}
 	if (!status)

@@ -51,6 +51,29 @@ static bool read_cpus(unsigned cpu, const char *name, unsigned long long *words)
 	return is_list;
 }
 
+/* Numbers of CPUs may have holes, so that to count CPUs is not enough. */
+enum temper_status read_cpu_ids(unsigned *nr_cpus)
+{
+	static const char path[] = "/sys/devices/system/cpu/possible";
+	unsigned long long words[TEMPER_MAX_CPUS / 64];
+	char text[1024];
+	FILE *file = fopen(path, "r");
+	bool is_read = file && fgets(text, sizeof(text), file);
+
+	if (file)
+		fclose(file);
+	if (!is_read)
+		return fail(TEMPER_FAILED, "cannot read %s: %s", path, strerror(errno));
+	text[strcspn(text, "\n")] = '\0';
+	if (!parse_cpus(text, words))
+		return fail(TEMPER_LOAD_FAILED, "the kernel may have CPUs %s, and at most %d are supported; boot with nr_cpus=%d", text,
+			    TEMPER_MAX_CPUS, TEMPER_MAX_CPUS);
+	for (unsigned cpu = 0; cpu < TEMPER_MAX_CPUS; cpu++)
+		if (words[WORD(cpu)] & BIT(cpu))
+			*nr_cpus = cpu + 1;
+	return TEMPER_OK;
+}
+
 static void alone(unsigned cpu, unsigned long long *words)
 {
 	memset(words, 0, TEMPER_MAX_CPUS / 8);

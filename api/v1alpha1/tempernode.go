@@ -76,8 +76,8 @@ type TemperNodeStatus struct {
 	SchedulerSHA256 string `json:"schedulerSHA256,omitempty"`
 
 	// Enforced, LimitsHonoured, Sized and SafeMode. Enforced is False for these reasons: Starting; SafeModeFile, SafeModeNode;
-	// NoPolicy; NotKnown, before the API server has answered; NoSchedExt, BadBTF, OtherScheduler, LimitsPresent, LoadFailed,
-	// where the scheduler cannot be attached; Ejected, when the kernel has thrown it out; Failed, for anything else; Stopped,
+	// NoPolicy; NotKnown, before the API server has answered; NoSchedExt, BadBTF, OtherScheduler, LimitsPresent, IsolatedCPUs,
+	// LoadFailed, where the scheduler cannot be attached; Ejected, when the kernel has thrown it out; Failed, for anything else; Stopped,
 	// when the agent was.
 	// +listType=map
 	// +listMapKey=type

@@ -40,7 +40,7 @@ func (n Node) Examine() []Check {
 	schedExt := n.schedExt()
 	checks = append(checks, schedExt)
 	if schedExt.Level == OK { // without sched_ext its kfuncs are missing of course
-		checks = append(checks, n.btf(), n.park())
+		checks = append(checks, n.isolation(), n.btf(), n.park())
 	}
 	cgroup := n.cgroup()
 	checks = append(checks, n.lockdown(), cgroup, n.otherScheduler())

@@ -70,6 +70,21 @@ func gunzip(data []byte) ([]byte, error) {
 	return io.ReadAll(r)
 }
 
+// isolation is about CPUs that the kernel's own scheduler leaves alone. Beside isolcpus= the kernel refuses every
+// sched_ext scheduler; in 7.0, before this was mended, also beside isolated partitions of the cpuset controller.
+func (n Node) isolation() Check {
+	const name = "isolation"
+	if cpus, err := host.Read(n.Root.Path("/sys/devices/system/cpu/isolated")); err == nil && cpus != "" {
+		return fail(exit.IsolatedCPUs, name, "the kernel was booted with isolcpus="+cpus+", beside which it takes no sched_ext scheduler",
+			"boot without isolcpus=, and set these CPUs aside by fence: in the configuration")
+	}
+	if cpus, err := host.Read(n.Root.Cgroup("/cpuset.cpus.isolated")); err == nil && cpus != "" && strings.HasPrefix(n.Release, "7.0.") {
+		return warn(name, "CPUs "+cpus+" are in isolated cpuset partitions, beside which some kernels 7.0 take no sched_ext scheduler",
+			"write member to cpuset.cpus.partition there if scx_temper is refused")
+	}
+	return ok(name, "no CPU is isolated")
+}
+
 func (n Node) lockdown() Check {
 	const name = "lockdown"
 	text, err := host.Read(n.Root.Path("/sys/kernel/security/lockdown"))

@@ -45,7 +45,7 @@ var values = map[string]int{
 	"TEMPER_NO_SCHED_EXT": exit.NoSchedExt, "TEMPER_BAD_BTF": exit.BadBTF, "TEMPER_OTHER_SCHEDULER": exit.OtherScheduler,
 	"TEMPER_LIMITS_PRESENT": exit.LimitsPresent, "TEMPER_LOAD_FAILED": exit.LoadFailed, "TEMPER_CONFIG": exit.Config,
 	"TEMPER_NO_CGROUP": exit.NoCgroup, "TEMPER_EJECTED": exit.Ejected, "TEMPER_NO_DISK": exit.NoDisk,
-	"TEMPER_NO_NETWORK": exit.NoNetwork, "TEMPER_EXIT_HOTPLUG": exit.Hotplug, "TEMPER_INTERRUPTED": exit.Interrupted,
+	"TEMPER_NO_NETWORK": exit.NoNetwork, "TEMPER_EXIT_HOTPLUG": exit.Hotplug, "TEMPER_ISOLATED_CPUS": exit.IsolatedCPUs, "TEMPER_INTERRUPTED": exit.Interrupted,
 }
 
 var (

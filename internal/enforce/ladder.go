@@ -61,7 +61,7 @@ func (l *Ladder) Failed(now time.Time, status int) Step {
 	switch status {
 	case exit.Hotplug: // asks for a restart, and is nobody's failure
 		return Step{Retry: 0}
-	case exit.Usage, exit.NotRoot, exit.NoSchedExt, exit.BadBTF: // cannot change while we run
+	case exit.Usage, exit.NotRoot, exit.NoSchedExt, exit.BadBTF, exit.IsolatedCPUs: // cannot change while we run
 		return Step{Fall: true, Retry: Never}
 	case exit.OtherScheduler, exit.LimitsPresent, exit.LoadFailed, exit.Config, exit.NoCgroup: // refused to attach
 		return l.fall()

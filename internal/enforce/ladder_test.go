@@ -71,7 +71,7 @@ func TestAttemptToClimbThatFails(t *testing.T) {
 
 func TestStatuses(t *testing.T) {
 	for status, want := range map[int]Step{
-		exit.NoSchedExt: {true, Never}, exit.BadBTF: {true, Never}, exit.NotRoot: {true, Never}, exit.Usage: {true, Never},
+		exit.NoSchedExt: {true, Never}, exit.BadBTF: {true, Never}, exit.IsolatedCPUs: {true, Never}, exit.NotRoot: {true, Never}, exit.Usage: {true, Never},
 		exit.OtherScheduler: {true, firstBackoff}, exit.LimitsPresent: {true, firstBackoff}, exit.LoadFailed: {true, firstBackoff},
 		exit.Hotplug: {false, 0}, exit.Ejected: {false, 0}, exit.OK: {false, 0}, killed: {false, 0},
 	} {

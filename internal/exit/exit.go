@@ -24,6 +24,7 @@ const (
 	NoDisk         = 12
 	NoNetwork      = 13
 	Hotplug        = 14
+	IsolatedCPUs   = 15
 	Interrupted    = 130
 )
 

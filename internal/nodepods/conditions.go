@@ -42,6 +42,7 @@ var reasons = map[int]string{
 	exit.OtherScheduler: "OtherScheduler",
 	exit.LimitsPresent:  "LimitsPresent",
 	exit.LoadFailed:     "LoadFailed",
+	exit.IsolatedCPUs:   "IsolatedCPUs",
 	exit.Ejected:        "Ejected",
 }
 

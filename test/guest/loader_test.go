@@ -27,6 +27,12 @@ type loader struct {
 // startLoader starts scx_temper --json. What it leaves behind is removed at the test's end.
 func startLoader(t *testing.T, args ...string) *loader {
 	t.Helper()
+	return startLoaderInside(t, nil, args...)
+}
+
+// startLoaderInside starts it where inside puts the command.
+func startLoaderInside(t *testing.T, inside func(*exec.Cmd), args ...string) *loader {
+	t.Helper()
 	l := &loader{cmd: exec.Command("scx_temper", append([]string{"--json"}, args...)...), events: make(chan enforce.Event, 16)}
 	l.stderr = filepath.Join(t.TempDir(), "stderr")
 	stderr, err := os.Create(l.stderr)
@@ -38,6 +44,9 @@ func startLoader(t *testing.T, args ...string) *loader {
 	stdout, err := l.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
+	}
+	if inside != nil {
+		inside(l.cmd)
 	}
 	if err := l.cmd.Start(); err != nil {
 		t.Fatal(err)
