@@ -167,6 +167,27 @@ func TestAdmissionAgreesWithPolicy(t *testing.T) {
 	}
 }
 
+// What takes more than its budget to evaluate is not evaluated, and refuses nobody: the largest policy that the API server
+// takes is within it.
+func TestTheLargestPolicyIsEvaluated(t *testing.T) {
+	const rules, names, length, last = 64, 64, 253, "named-last"
+	class(t, last, 0)
+	largest := &v1alpha1.TierPolicy{ObjectMeta: metav1.ObjectMeta{Name: "largest"}}
+	for r := range rules {
+		rule := v1alpha1.TierRule{Name: fmt.Sprintf("%063d", r), Tier: "critical"}
+		for n := range names {
+			rule.PriorityClassNames = append(rule.PriorityClassNames, fmt.Sprintf("%0*d", length, r*names+n))
+		}
+		largest.Spec.Rules = append(largest.Spec.Rules, rule)
+	}
+	largest.Spec.Rules[rules-1].PriorityClassNames[names-1] = last
+	create(t, largest)
+	eventually(t, "a pod of the class that is named last is refused", func() bool {
+		err := tryOut(t, podOf("default", "p", last))
+		return err != nil && strings.Contains(err.Error(), "by TierPolicy largest")
+	})
+}
+
 var tiers = []v1alpha1.Tier{"background", "standard", "critical", "system"}
 
 // policyOf is a policy, and what it was compiled from.

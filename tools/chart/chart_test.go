@@ -17,9 +17,12 @@ import (
 	"helm.sh/helm/v4/pkg/chart/v2/lint"
 	"helm.sh/helm/v4/pkg/chart/v2/lint/support"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
@@ -372,6 +375,57 @@ func TestNotes(t *testing.T) {
 	}
 	if text := made(t, "admission: {create: false}")[notes]; strings.Contains(text, "highest-tier") {
 		t.Errorf("a namespace's label is asked for that nothing looks at at admission:\n%s", text)
+	}
+}
+
+// everything that the chart makes with these values.
+func everything(t *testing.T, values string) (objects []unstructured.Unstructured) {
+	t.Helper()
+	for name, text := range made(t, values) {
+		if name == notes {
+			continue
+		}
+		for _, document := range strings.Split("\n"+text, "\n---\n") {
+			var object unstructured.Unstructured
+			if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
+				t.Fatalf("%v in\n%s", err, document)
+			}
+			if object.Object != nil {
+				objects = append(objects, object)
+			}
+		}
+	}
+	return objects
+}
+
+// An admission policy that cannot be evaluated refuses nothing but writes to what is Temper's own. As it is in a running
+// API server: TestWhatIsRemovedStopsNoPod of test/kubernetes.
+func TestAdmissionThatFailsRefusesNothing(t *testing.T) {
+	policies := 0
+	for _, object := range everything(t, "admission: {builtInClasses: deny}") {
+		if strings.HasSuffix(object.GetKind(), "WebhookConfiguration") || object.GetKind() == "MutatingAdmissionPolicy" {
+			t.Errorf("%s %s: this test does not know what it can stop", object.GetKind(), object.GetName())
+		}
+		if object.GetKind() != "ValidatingAdmissionPolicy" {
+			continue
+		}
+		policies++
+		var policy admissionv1.ValidatingAdmissionPolicy
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, &policy, true); err != nil {
+			t.Fatal(err)
+		}
+		ignores := policy.Spec.FailurePolicy != nil && *policy.Spec.FailurePolicy == admissionv1.Ignore
+		for _, rule := range policy.Spec.MatchConstraints.ResourceRules {
+			if !ignores && !slices.Equal(rule.APIGroups, []string{"temper.dev"}) {
+				t.Errorf("%s refuses what it cannot evaluate, of %v %v", policy.Name, rule.APIGroups, rule.Resources)
+			}
+		}
+		if !ignores && policy.Spec.ParamKind != nil {
+			t.Errorf("%s refuses everything once %s has gone", policy.Name, policy.Spec.ParamKind.Kind)
+		}
+	}
+	if policies != 3 {
+		t.Errorf("%d policies", policies)
 	}
 }
 
