@@ -154,7 +154,7 @@ func missing(got, want any) string {
 }
 
 // A release is what packaging/kubernetes has; an upgrade changes what its values say, and back; what was removed has gone,
-// but for what belongs to the cluster's operators.
+// but for what belongs to the cluster's operators, and what workloads name.
 func TestChart(t *testing.T) {
 	c := newChart(t)
 	if out := c.helm("install", chartFolder, "--create-namespace"); !strings.Contains(out, "kubectl temper status") {
@@ -206,8 +206,18 @@ func TestChart(t *testing.T) {
 	}
 	c.helm("uninstall")
 	for _, object := range manifested(t, "*.yaml") {
-		if _, err := c.live(object); !apierrors.IsNotFound(err) {
+		_, err := c.live(object)
+		if object.GetKind() == "PriorityClass" {
+			if err != nil {
+				t.Errorf("pods may name it: %v", err)
+			}
+		} else if !apierrors.IsNotFound(err) {
 			t.Errorf("%s %s is left: %v", object.GetKind(), object.GetName(), err)
+		}
+	}
+	for _, class := range []string{"temper-critical", "temper-background"} {
+		if err := c.cluster.Create(t.Context(), podOf("kube-system", "p", class), client.DryRunAll); err != nil {
+			t.Errorf("a workload of class %s cannot make its pods: %v", class, err)
 		}
 	}
 	if err := c.cluster.Get(t.Context(), client.ObjectKeyFromObject(own), own); err != nil {

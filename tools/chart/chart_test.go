@@ -398,6 +398,24 @@ func everything(t *testing.T, values string) (objects []unstructured.Unstructure
 	return objects
 }
 
+// Pods that name a class which is gone are refused: it stays when the release goes, and nothing else does.
+func TestWhatIsKept(t *testing.T) {
+	var kept []string
+	for _, object := range everything(t, "") {
+		switch policy := object.GetAnnotations()["helm.sh/resource-policy"]; policy {
+		case "":
+		case "keep":
+			kept = append(kept, object.GetKind()+" "+object.GetName())
+		default:
+			t.Errorf("Helm knows no policy %q", policy)
+		}
+	}
+	slices.Sort(kept)
+	if want := []string{"PriorityClass temper-background", "PriorityClass temper-critical"}; !slices.Equal(kept, want) {
+		t.Errorf("kept: %v, not %v", kept, want)
+	}
+}
+
 // An admission policy that cannot be evaluated refuses nothing but writes to what is Temper's own. As it is in a running
 // API server: TestWhatIsRemovedStopsNoPod of test/kubernetes.
 func TestAdmissionThatFailsRefusesNothing(t *testing.T) {
