@@ -55,7 +55,7 @@ enum temper_status pin_maps(struct bpf_object *object)
 		return TEMPER_OK;
 	remove_pins();
 	if (mkdir(options.pin_dir, 0700) && errno != EEXIST)
-		return fail(TEMPER_LOAD_FAILED, "cannot make %s: %s; is bpffs mounted?", options.pin_dir, strerror(errno));
+		return fail(TEMPER_LOAD_FAILED, "cannot make %s: %s; 'temper doctor' says why", options.pin_dir, strerror(errno));
 	for (unsigned i = 0; i < sizeof(pinned_maps) / sizeof(*pinned_maps); i++) {
 		pin_path(path, sizeof(path), pinned_maps[i]);
 		if (bpf_obj_pin(bpf_object__find_map_fd_by_name(object, pinned_maps[i]), path))

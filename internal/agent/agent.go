@@ -78,6 +78,7 @@ type Kernel struct {
 	Start     func(args []string) (Loader, error)
 	OpenTiers func() (enforce.TierMap, error)
 	Detach    func() error
+	TryPins   func() error // says cause and cure where nothing can be pinned
 }
 
 // New makes an agent for the node at root.

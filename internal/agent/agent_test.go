@@ -101,6 +101,32 @@ func TestRefusalFallsAtOnceAndBacksOff(t *testing.T) {
 	})
 }
 
+// scx_temper is refused a pin and knows no more; the agent says what forbids it, in the state and among the exits.
+func TestARefusedPinIsExplained(t *testing.T) {
+	const ended = "ended by the test"
+	for name, c := range map[string]struct {
+		status int
+		finds  error
+		want   string
+	}{
+		"AppArmor":               {exit.LoadFailed, exit.New(exit.LoadFailed, "have it unconfined", "AppArmor's profile x in force"), "scx_temper left with status 8: AppArmor's profile x in force; have it unconfined"},
+		"another cause":          {exit.LoadFailed, nil, ended},
+		"nothing about the pins": {exit.OtherScheduler, exit.New(exit.LoadFailed, "", "not asked"), ended},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			n := start(t, batch, "/batch")
+			n.unpinned = c.finds
+			(<-n.loaders).end(c.status)
+			synctest.Wait()
+			n.expect(enforce.CPUIdle, "1")
+			if s := n.state(); s.Reason != c.want || s.Exits[0].Text != c.want {
+				t.Errorf("%s: %q, %+v", name, s.Reason, s.Exits)
+			}
+			n.finish()
+		})
+	}
+}
+
 // Whether the kernel has cpu.idle, cgroups say that are there: pods come and go.
 func TestFallBesideCgroupsThatGo(t *testing.T) {
 	for _, c := range []struct {

@@ -58,6 +58,7 @@ type fakeNode struct {
 	reserved []uint64 // what was written
 	changed  chan struct{}
 	detach   int
+	unpinned error // why nothing can be pinned
 	stop     context.CancelFunc
 	signals  chan os.Signal
 	done     chan error
@@ -85,6 +86,7 @@ func (n *fakeNode) boot() {
 		Start:     n.startLoader,
 		OpenTiers: func() (enforce.TierMap, error) { return n, nil },
 		Detach:    func() error { n.detach++; n.setAttached(false); return nil },
+		TryPins:   func() error { return n.unpinned },
 	}
 	log := slog.New(slog.DiscardHandler)
 	source, err := NewFileSource(n.root, n.root.Path(configPath), MustBeThere, log)

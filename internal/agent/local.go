@@ -51,6 +51,7 @@ func localKernel(root host.Root, loaderPath string, stderr io.Writer) Kernel {
 		},
 		OpenTiers: func() (enforce.TierMap, error) { return enforce.OpenTierMap(root.Pins()) },
 		Detach:    func() error { return detach(root, loaderPath) },
+		TryPins:   func() error { return enforce.TryPins(root) },
 	}
 }
 

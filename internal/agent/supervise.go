@@ -2,6 +2,7 @@ package agent
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"syscall"
 	"time"
@@ -65,6 +66,7 @@ func (a *Agent) gone(outcome enforce.Outcome) {
 		a.again(now, 0)
 		return
 	}
+	outcome.Text = a.explained(outcome)
 	a.remember(now, outcome)
 	step := a.ladder.Failed(now, outcome.Status)
 	a.state.Failures = a.ladder.Failures(now)
@@ -75,6 +77,18 @@ func (a *Agent) gone(outcome enforce.Outcome) {
 	}
 	a.again(now, step.Retry)
 	a.sync()
+}
+
+// explained is how scx_temper ended, with cause and cure where it could not pin anything: it knows no more than that it was
+// refused.
+func (a *Agent) explained(outcome enforce.Outcome) string {
+	if outcome.Status != exit.LoadFailed || a.was {
+		return outcome.Text
+	}
+	if err := a.kernel.TryPins(); err != nil {
+		return fmt.Sprintf("scx_temper left with status %d: %v", outcome.Status, err)
+	}
+	return outcome.Text
 }
 
 // remember keeps the exit for the history, with the kernel's own reason where there is one.

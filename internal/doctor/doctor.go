@@ -32,6 +32,8 @@ type Node struct {
 	EUID    int
 	// FindLoader is scx_temper's path.
 	FindLoader func() (string, error)
+	// TryPins pins a map as scx_temper does, and undoes it.
+	TryPins func() error
 }
 
 // Examine runs all checks: the kernel's first, since they are the hardest to cure.
@@ -47,7 +49,8 @@ func (n Node) Examine() []Check {
 	if cgroup.Level == OK { // cpu.max of cgroup v1 is another matter
 		checks = append(checks, n.limits())
 	}
-	return append(checks, n.bpffs(), n.privileges(), n.loader(), n.preemption())
+	privileges := n.privileges()
+	return append(checks, n.bpffs(privileges.Level == OK), privileges, n.loader(), n.preemption())
 }
 
 // Verdict is the failure of the first check that failed; nil if none did.

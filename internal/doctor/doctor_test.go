@@ -77,6 +77,7 @@ func examine(t *testing.T, files fixture.Files) []Check {
 	return Node{
 		Root: fixture.Node(t, files), Release: release, EUID: 0,
 		FindLoader: func() (string, error) { return "/usr/sbin/scx_temper", nil },
+		TryPins:    func() error { return nil },
 	}.Examine()
 }
 
@@ -122,6 +123,7 @@ func TestFindings(t *testing.T) {
 		{"limits", "/sys/fs/cgroup/a/cpu.max", "1000 100000", "limits", Fail, exit.LimitsPresent},
 		{"no bpffs", "/proc/mounts", "sysfs /sys sysfs rw 0 0\n", "bpffs", Fail, exit.LoadFailed},
 		{"no capability", "/proc/self/status", "CapEff:\t0000000000000001\n", "privileges", Fail, exit.NotRoot},
+		{"the agent's capabilities in a pod", "/proc/self/status", "CapEff:\t000000c000800000\n", "privileges", OK, 0},
 		{"no real time", "/proc/self/status", "CapEff:\t000001ffff7fffff\n", "privileges", Fail, exit.NotRoot},
 		{"lazy preemption", "/sys/kernel/debug/sched/preempt", "none voluntary full (lazy)", "preemption", Warn, 0},
 		{"preemption unknown", "/sys/kernel/debug/sched/preempt", remove, "preemption", Warn, 0},
@@ -210,14 +212,37 @@ func TestConfigurationOfTheKernelIsQuoted(t *testing.T) {
 	}
 }
 
+// That bpffs is mounted does not tell that anything can be pinned there.
+func TestPinsAreTried(t *testing.T) {
+	files := healthy(t)
+	n := Node{
+		Root: fixture.Node(t, files), Release: release, FindLoader: func() (string, error) { return "/x", nil },
+		TryPins: func() error { return exit.New(exit.LoadFailed, "have it unconfined", "a profile is in force") },
+	}
+	checks := n.Examine()
+	if found, want := find(checks, "bpffs"), fail(exit.LoadFailed, "bpffs", "a profile is in force", "have it unconfined"); found != want {
+		t.Errorf("%+v", found)
+	}
+	if got := exit.StatusOf(Verdict(checks)); got != exit.LoadFailed {
+		t.Errorf("verdict %d", got)
+	}
+	// What else is missing is the first to be cured.
+	fixture.Write(t, n.Root, "/proc/self/status", "CapEff:\t0000000000000001\n")
+	if checks := n.Examine(); find(checks, "bpffs").Level != OK || exit.StatusOf(Verdict(checks)) != exit.NotRoot {
+		t.Errorf("%+v", checks)
+	}
+}
+
 func TestOldKernelNonRootAndNoLoader(t *testing.T) {
 	root := fixture.Node(t, healthy(t))
 	gone := func() (string, error) { return "", errors.New("no scx_temper") }
 	here := func() (string, error) { return "/x", nil }
+	pinned := func() error { return nil }
+	refused := func() error { return exit.New(exit.LoadFailed, "", "whoever is not root pins nothing") }
 	for want, n := range map[int]Node{
-		exit.NoSchedExt: {root, "6.1.0-deb12", 0, here},
-		exit.NotRoot:    {root, release, 1000, gone},
-		exit.Failed:     {root, release, 0, gone},
+		exit.NoSchedExt: {root, "6.1.0-deb12", 0, here, pinned},
+		exit.NotRoot:    {root, release, 1000, gone, refused},
+		exit.Failed:     {root, release, 0, gone, pinned},
 	} {
 		if got := exit.StatusOf(Verdict(n.Examine())); got != want {
 			t.Errorf("status %d, want %d", got, want)

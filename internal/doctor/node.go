@@ -66,25 +66,34 @@ func (n Node) limits() Check {
 		"boot 6.17 or later, write max to those cpu.max (systemd: CPUQuota=), or say limits: ignore")
 }
 
-func (n Node) bpffs() Check {
+// bpffs tries what modes do not tell; without privileges there is nothing to try.
+func (n Node) bpffs(try bool) Check {
 	const name = "bpffs"
 	mounts, err := host.Read(n.Root.Path("/proc/mounts"))
 	if err != nil {
 		return warn(name, err.Error(), "")
 	}
 	for line := range strings.Lines(mounts) {
-		if f := strings.Fields(line); len(f) > 2 && f[1] == "/sys/fs/bpf" && f[2] == "bpf" {
+		f := strings.Fields(line)
+		if len(f) < 3 || f[1] != "/sys/fs/bpf" || f[2] != "bpf" {
+			continue
+		}
+		if !try {
 			return ok(name, "mounted on /sys/fs/bpf")
 		}
+		if err := n.TryPins(); err != nil {
+			return fromError(name, err)
+		}
+		return ok(name, "mounted on /sys/fs/bpf, and a map can be pinned there")
 	}
 	return fail(exit.LoadFailed, name, "no bpf file system on /sys/fs/bpf, so nothing can be pinned", "mount -t bpf bpf /sys/fs/bpf")
 }
 
-// Bits of CapEff.
+// Bits of CapEff: what the chart gives the agent.
 var capabilities = []struct {
 	name string
 	bit  int
-}{{"CAP_SYS_ADMIN", 21}, {"CAP_SYS_NICE", 23}, {"CAP_PERFMON", 38}, {"CAP_BPF", 39}}
+}{{"CAP_SYS_NICE", 23}, {"CAP_PERFMON", 38}, {"CAP_BPF", 39}}
 
 func (n Node) privileges() Check {
 	const name = "privileges"
