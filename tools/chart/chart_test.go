@@ -146,33 +146,36 @@ func TestKustomizeBase(t *testing.T) {
 func TestEachValue(t *testing.T) {
 	standard := made(t, "")
 	cases := map[string]struct{ values, file, want string }{
-		"image.repository":          {"image: {repository: example.org/temper}", "agent.yaml", "image: example.org/temper:dev\n"},
-		"image.tag":                 {"image: {tag: v2}", "agent.yaml", "image: temper.dev/temper:v2\n"},
-		"image.digest":              {"image: {digest: 'sha256:" + strings.Repeat("0a", 32) + "', tag: v2}", "agent.yaml", "image: temper.dev/temper@sha256:" + strings.Repeat("0a", 32) + "\n"},
-		"image.pullPolicy":          {"image: {pullPolicy: Always}", "agent.yaml", "imagePullPolicy: Always\n"},
-		"imagePullSecrets":          {"imagePullSecrets: [{name: registry}]", "agent.yaml", "imagePullSecrets:\n      - name: registry\n"},
-		"resources.requests":        {"resources: {requests: {cpu: 20m}}", "agent.yaml", "cpu: 20m\n            memory: 50Mi\n"},
-		"resources.limits":          {"resources: {limits: {memory: 1Gi}}", "agent.yaml", "memory: 1Gi\n"},
-		"nodeSelector":              {"nodeSelector: {pool: latency}", "agent.yaml", "kubernetes.io/os: linux\n        pool: latency\n"},
-		"affinity":                  {"affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Exists}]}]}}}", "agent.yaml", "affinity:\n        nodeAffinity:\n"},
-		"tolerations":               {"tolerations: [{key: gpu, operator: Exists}]", "agent.yaml", "tolerations:\n      - key: gpu\n        operator: Exists\n"},
-		"priorityClassName":         {"priorityClassName: node", "agent.yaml", "priorityClassName: node\n"},
-		"maxUnavailable":            {"maxUnavailable: 10%", "agent.yaml", "rollingUpdate: {maxUnavailable: 10%}\n"},
-		"heartbeatTimeoutSeconds":   {"heartbeatTimeoutSeconds: 3600", "agent.yaml", "- --heartbeat-timeout=3600s\n"},
-		"apiServer.host":            {"apiServer: {host: 10.99.0.1}", "agent.yaml", "{name: KUBERNETES_SERVICE_HOST, value: \"10.99.0.1\"}\n"},
-		"apiServer.port":            {"apiServer: {host: 10.99.0.1, port: 6443}", "agent.yaml", "{name: KUBERNETES_SERVICE_PORT, value: \"6443\"}\n"},
-		"nri.socket":                {"nri: {socket: /run/other/nri.sock}", "agent.yaml", "- --nri=/run/other/nri.sock\n"},
-		"metrics.address":           {"metrics: {address: ':9770'}", "agent.yaml", "- --metrics=:9770\n"},
-		"monitoring.podMonitor":     {"metrics: {address: ':9770'}\nmonitoring: {podMonitor: true}", "monitoring.yaml", "kind: PodMonitor\n"},
-		"monitoring.prometheusRule": {"monitoring: {prometheusRule: true}", "monitoring.yaml", "kind: PrometheusRule\n"},
-		"monitoring.labels":         {"monitoring: {prometheusRule: true, labels: {release: prometheus}}", "monitoring.yaml", "release: prometheus\n"},
-		"monitoring.dashboard":      {"monitoring: {dashboard: true}", "monitoring.yaml", "kind: ConfigMap\n"},
-		"safeMode":                  {"safeMode: true", "agent.yaml", "- --safe-mode\n"},
-		"tierPolicy.create":         {"tierPolicy: {create: false}", "tierpolicy.yaml", ""},
-		"tierPolicy.nodeSelector":   {"tierPolicy: {nodeSelector: {matchLabels: {pool: latency}}}", "tierpolicy.yaml", "  nodeSelector:\n    matchLabels:\n      pool: latency\n"},
-		"priorityClasses.create":    {"priorityClasses: {create: false}", "priorityclasses.yaml", ""},
-		"admission.create":          {"admission: {create: false}", "admission.yaml", ""},
-		"admission.builtInClasses":  {"admission: {builtInClasses: deny}", "admission.yaml", "policyName: temper-built-in-classes\n  validationActions: [Deny]\n"},
+		"image.repository":                 {"image: {repository: example.org/temper}", "agent.yaml", "image: example.org/temper:dev\n"},
+		"image.tag":                        {"image: {tag: v2}", "agent.yaml", "image: temper.dev/temper:v2\n"},
+		"image.digest":                     {"image: {digest: 'sha256:" + strings.Repeat("0a", 32) + "', tag: v2}", "agent.yaml", "image: temper.dev/temper@sha256:" + strings.Repeat("0a", 32) + "\n"},
+		"image.pullPolicy":                 {"image: {pullPolicy: Always}", "agent.yaml", "imagePullPolicy: Always\n"},
+		"imagePullSecrets":                 {"imagePullSecrets: [{name: registry}]", "agent.yaml", "imagePullSecrets:\n      - name: registry\n"},
+		"resources.requests":               {"resources: {requests: {cpu: 20m}}", "agent.yaml", "cpu: 20m\n            memory: 50Mi\n"},
+		"resources.limits":                 {"resources: {limits: {memory: 1Gi}}", "agent.yaml", "memory: 1Gi\n"},
+		"nodeSelector":                     {"nodeSelector: {pool: latency}", "agent.yaml", "kubernetes.io/os: linux\n        pool: latency\n"},
+		"affinity":                         {"affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Exists}]}]}}}", "agent.yaml", "affinity:\n        nodeAffinity:\n"},
+		"tolerations":                      {"tolerations: [{key: gpu, operator: Exists}]", "agent.yaml", "tolerations:\n      - key: gpu\n        operator: Exists\n"},
+		"priorityClassName":                {"priorityClassName: node", "agent.yaml", "priorityClassName: node\n"},
+		"appArmorProfile.type":             {"appArmorProfile: {type: Localhost, localhostProfile: own}", "agent.yaml", "appArmorProfile: {type: Localhost, localhostProfile: \"own\"}\n"},
+		"appArmorProfile.localhostProfile": {"appArmorProfile: {type: Localhost, localhostProfile: temper-agent}", "agent.yaml", "localhostProfile: \"temper-agent\"}\n"},
+		"seLinuxOptions.type":              {"seLinuxOptions: {type: temper_agent_t}", "agent.yaml", "seLinuxOptions: {type: temper_agent_t}\n"},
+		"maxUnavailable":                   {"maxUnavailable: 10%", "agent.yaml", "rollingUpdate: {maxUnavailable: 10%}\n"},
+		"heartbeatTimeoutSeconds":          {"heartbeatTimeoutSeconds: 3600", "agent.yaml", "- --heartbeat-timeout=3600s\n"},
+		"apiServer.host":                   {"apiServer: {host: 10.99.0.1}", "agent.yaml", "{name: KUBERNETES_SERVICE_HOST, value: \"10.99.0.1\"}\n"},
+		"apiServer.port":                   {"apiServer: {host: 10.99.0.1, port: 6443}", "agent.yaml", "{name: KUBERNETES_SERVICE_PORT, value: \"6443\"}\n"},
+		"nri.socket":                       {"nri: {socket: /run/other/nri.sock}", "agent.yaml", "- --nri=/run/other/nri.sock\n"},
+		"metrics.address":                  {"metrics: {address: ':9770'}", "agent.yaml", "- --metrics=:9770\n"},
+		"monitoring.podMonitor":            {"metrics: {address: ':9770'}\nmonitoring: {podMonitor: true}", "monitoring.yaml", "kind: PodMonitor\n"},
+		"monitoring.prometheusRule":        {"monitoring: {prometheusRule: true}", "monitoring.yaml", "kind: PrometheusRule\n"},
+		"monitoring.labels":                {"monitoring: {prometheusRule: true, labels: {release: prometheus}}", "monitoring.yaml", "release: prometheus\n"},
+		"monitoring.dashboard":             {"monitoring: {dashboard: true}", "monitoring.yaml", "kind: ConfigMap\n"},
+		"safeMode":                         {"safeMode: true", "agent.yaml", "- --safe-mode\n"},
+		"tierPolicy.create":                {"tierPolicy: {create: false}", "tierpolicy.yaml", ""},
+		"tierPolicy.nodeSelector":          {"tierPolicy: {nodeSelector: {matchLabels: {pool: latency}}}", "tierpolicy.yaml", "  nodeSelector:\n    matchLabels:\n      pool: latency\n"},
+		"priorityClasses.create":           {"priorityClasses: {create: false}", "priorityclasses.yaml", ""},
+		"admission.create":                 {"admission: {create: false}", "admission.yaml", ""},
+		"admission.builtInClasses":         {"admission: {builtInClasses: deny}", "admission.yaml", "policyName: temper-built-in-classes\n  validationActions: [Deny]\n"},
 	}
 	for name, c := range cases {
 		files := made(t, c.values)
@@ -243,6 +246,11 @@ func TestSchemaRefuses(t *testing.T) {
 		"nodeSelector: {gpu: true}":                            {"nodeSelector/gpu", "got boolean, want string"},
 		"tolerations: [all]":                                   {"tolerations/0", "want object"},
 		"priorityClassName: 7":                                 {"priorityClassName", "want string"},
+		"appArmorProfile: {type: RuntimeDefault}":              {"appArmorProfile/type", "'Unconfined'", "'Localhost'"},
+		"appArmorProfile: {type: Localhost}":                   {"appArmorProfile/localhostProfile", "minLength"},
+		"appArmorProfile: {localhostProfile: temper-agent}":    {"appArmorProfile/localhostProfile"}, // it would not be in force
+		"seLinuxOptions: {level: s0}":                          {"seLinuxOptions", "'level' not allowed"},
+		"seLinuxOptions: {type: 'spc_t, level: s0'}":           {"seLinuxOptions/type"},
 		"maxUnavailable: 0":                                    {"maxUnavailable", "minimum"},
 		"maxUnavailable: 0%":                                   {"maxUnavailable", "0%"},
 		"apiServer: {host: 'https://10.0.0.1'}":                {"apiServer/host", "https://10.0.0.1"},
@@ -358,6 +366,28 @@ func TestNRI(t *testing.T) {
 		if at != folder || mounted != (folder != "") || strings.Contains(text, "--nri") != (folder != "") {
 			t.Errorf("%q mounts %q in\n%s", values, at, text)
 		}
+	}
+}
+
+// What the runtime confines a container with by itself forbids to pin the scheduler.
+func TestConfinement(t *testing.T) {
+	context := func(values string) *corev1.SecurityContext {
+		return agent(t, made(t, values)["agent.yaml"]).Spec.Template.Spec.Containers[0].SecurityContext
+	}
+	if c := context(""); c.AppArmorProfile == nil || c.AppArmorProfile.Type != corev1.AppArmorProfileTypeUnconfined || c.AppArmorProfile.LocalhostProfile != nil ||
+		c.SELinuxOptions == nil || c.SELinuxOptions.Type != "spc_t" {
+		t.Errorf("%+v", c)
+	}
+	if c := context("seLinuxOptions: {type: ''}"); c.SELinuxOptions != nil {
+		t.Errorf("%+v", c.SELinuxOptions)
+	}
+	text, err := os.ReadFile(filepath.Join(folder, "apparmor", "temper-agent"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := context("appArmorProfile: {type: Localhost, localhostProfile: temper-agent}")
+	if c.AppArmorProfile.Type != corev1.AppArmorProfileTypeLocalhost || !strings.Contains(string(text), "\nprofile "+*c.AppArmorProfile.LocalhostProfile+" ") {
+		t.Errorf("%+v is not the profile in\n%s", c.AppArmorProfile, text)
 	}
 }
 
