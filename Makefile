@@ -114,9 +114,18 @@ e2e e2e-quick: lab-deps kubernetes-node images
 guest-tests: | build/guest
 	CGO_ENABLED=0 $(GO) test -c -trimpath -tags guest -o build/guest.test ./test/guest
 
+# AppArmor's profiles as the kernel takes them, whatever this host's has.
+ABI := /etc/apparmor.d/abi/3.0
+PROFILES := charts/temper/apparmor/temper-agent test/guest/testdata/containerd-default
+PROFILED := $(addprefix build/apparmor/,$(notdir $(PROFILES)))
+build/apparmor/%: $(PROFILES) | build/guest
+	@mkdir -p build/apparmor
+	/sbin/apparmor_parser --quiet --skip-kernel-load --skip-cache --policy-features $(ABI) --kernel-features $(ABI) -o $@ $(filter %/$*,$(PROFILES))
+
 # Tests named TestTimed... measure time, and want the deterministic machine: test-timed.
-test-guest: build guest-tests ## scheduler, loader and agent in a real kernel, in an emulated machine
-	timeout 1500 bin/temper lab exec --timeout 900s --cpus 2 --console build/console.log --file /guest.test=build/guest.test -- \
+test-guest: build guest-tests $(PROFILED) ## scheduler, loader and agent in a real kernel, in an emulated machine
+	timeout 1500 bin/temper lab exec --timeout 900s --cpus 2 --console build/console.log --file /guest.test=build/guest.test \
+		$(foreach p,$(PROFILED),--file /apparmor/$(notdir $p)=$p) -- \
 		/guest.test -test.v -test.skip '^Test(Timed|Interrupted|Topology)' || { status=$$?; cat build/console.log; exit $$status; }
 	bin/temper lab survey --kernels 6.18 --check records/kernels.json
 	$(MAKE) topologies TOPOLOGIES='1x2x2 2x2x1'
