@@ -194,6 +194,22 @@ func TestEjectionIsToldWithTheKernelsReason(t *testing.T) {
 	})
 }
 
+func TestASecondStallFalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := start(t, batch, "/batch")
+		for range 2 {
+			l := n.attach(false)
+			n.expect(enforce.SCX, "0")
+			n.setAttached(false)
+			l.events <- enforce.Event{Event: enforce.EventExited, Kind: enforce.KindStall, Reason: "runnable task stall"}
+			l.end(exit.Ejected)
+			synctest.Wait()
+		}
+		n.expect(enforce.CPUIdle, "1")
+		n.finish()
+	})
+}
+
 func TestCgroupsComeAndGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := start(t, batch)

@@ -67,8 +67,14 @@ func (a *Agent) gone(outcome enforce.Outcome) {
 		return
 	}
 	outcome.Text = a.explained(outcome)
+	stalled := a.ejected != nil && a.ejected.Kind == enforce.KindStall
 	a.remember(now, outcome)
-	step := a.ladder.Failed(now, outcome.Status)
+	var step enforce.Step
+	if stalled {
+		step = a.ladder.Stalled(now)
+	} else {
+		step = a.ladder.Failed(now, outcome.Status)
+	}
 	a.state.Failures = a.ladder.Failures(now)
 	if step.Fall {
 		a.fall(outcome.Text)

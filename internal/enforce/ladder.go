@@ -45,6 +45,7 @@ type Ladder struct {
 	attached time.Time // zero while scx_temper is not attached
 	fallen   bool      // has fallen, and was not stable since
 	backoff  time.Duration
+	stalled  bool // the kernel's watchdog has thrown it out, and it was not stable since
 }
 
 // Attached tells that scx_temper has attached.
@@ -71,6 +72,17 @@ func (l *Ladder) Failed(now time.Time, status int) Step {
 		return l.fall()
 	}
 	return Step{Retry: time.Duration(len(l.failures)-1) * restartStep}
+}
+
+// Stalled is Failed for a scheduler that the kernel's watchdog has thrown out. What starved a task for 30 s is probably still
+// there. So the second time the node falls: it would be thrown out every 30 s otherwise.
+func (l *Ladder) Stalled(now time.Time) Step {
+	step := l.Failed(now, exit.Ejected)
+	if l.stalled && !step.Fall {
+		step = l.fall()
+	}
+	l.stalled = true
+	return step
 }
 
 func (l *Ladder) fall() Step {

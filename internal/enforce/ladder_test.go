@@ -69,6 +69,33 @@ func TestAttemptToClimbThatFails(t *testing.T) {
 	}
 }
 
+func TestStalledTwiceFalls(t *testing.T) {
+	const watchdog = 30 * time.Second
+	var l Ladder
+	now := time.Unix(1000, 0)
+	stall := func() Step {
+		l.Attached(now)
+		now = now.Add(watchdog)
+		return l.Stalled(now)
+	}
+	if step := stall(); step.Fall || step.Retry != 0 {
+		t.Errorf("the first: %+v", step)
+	}
+	want := firstBackoff
+	for i := range 20 {
+		step := stall()
+		if !step.Fall || step.Retry != want {
+			t.Errorf("%d more: %+v, want a fall and %v", i+1, step, want)
+		}
+		now, want = now.Add(step.Retry), min(2*want, maxBackoff)
+	}
+	l.Attached(now)
+	now = now.Add(stableAfter)
+	if step := l.Stalled(now); step.Fall || step.Retry != 0 {
+		t.Errorf("after a stable time: %+v", step)
+	}
+}
+
 func TestStatuses(t *testing.T) {
 	for status, want := range map[int]Step{
 		exit.NoSchedExt: {true, Never}, exit.BadBTF: {true, Never}, exit.IsolatedCPUs: {true, Never}, exit.NotRoot: {true, Never}, exit.Usage: {true, Never},

@@ -27,6 +27,9 @@ const (
 	EventError    = "error"
 )
 
+// KindStall is the Event.Kind of a scheduler that the watchdog of sched_ext has thrown out: SCX_EXIT_ERROR_STALL.
+const KindStall = 1026
+
 // Event is a line of scx_temper --json.
 type Event struct {
 	Event    string `json:"event"`
