@@ -10,7 +10,7 @@
 #define TEMPER_OPS_NAME "temper"
 #define TEMPER_MAX_CPUS 512
 #define TEMPER_MAX_CGROUPS 16384 /* a power of two */
-#define TEMPER_ABI 7 /* raised whenever a struct below changes its layout */
+#define TEMPER_ABI 8 /* raised whenever a struct below changes its layout */
 
 enum temper_tier {
 	TIER_SYSTEM = 0, /* kernel threads, kubelet, runtime: first, within a share */
@@ -114,6 +114,40 @@ struct temper_limit {
 	unsigned int pad;
 };
 
+/* Map "looks": array by CPU, written by the program look_at_cpus for the loader that runs it. */
+struct temper_look {
+	unsigned long long taken_ns; /* since when none of ours could run there, the CPU not being idle; 0: no real-time task is runnable there */
+	unsigned long long start;    /* of the task that has it, in ns since boot */
+	int tid;
+	int process;
+	unsigned int kernel;  /* it is a thread of the kernel */
+	unsigned int waiting; /* a task of ours waits that may run there */
+	char comm[16];
+};
+
+/* Map "hogs": array by CPU, written by the loader: the real-time task that had it last. Times are CLOCK_MONOTONIC. */
+struct temper_hog {
+	unsigned long long since_ns; /* it has been told of */
+	unsigned long long seen_ns;  /* when it was last found to have had the CPU for long; 0: never */
+	unsigned long long turns;    /* times that it, or another on that CPU, was lowered for those that wait */
+	int tid;
+	int process;
+	unsigned int policy;
+	unsigned int priority;
+	unsigned int starves; /* somebody waits for that CPU, or did when it was lowered last */
+	int error;	      /* errno: why it cannot be lowered; 0: it can */
+	char comm[16];
+};
+
+/* Map "throttled": hash by thread id: who was lowered to SCHED_IDLE, and what it is to get back. */
+struct temper_throttled {
+	unsigned long long start; /* in ns since boot: the id may be another's by then */
+	unsigned int policy;	  /* with SCHED_RESET_ON_FORK, if it was set */
+	unsigned int priority;
+	unsigned int cpu;	/* for whose sake */
+	unsigned int inherited; /* it was forked by one that was lowered, at `start` or a little later */
+};
+
 /* Section ".rodata.config": set by the loader before the programs are loaded. */
 struct temper_config {
 	unsigned int nr_cpus;   /* possible ones */
@@ -188,5 +222,8 @@ _Static_assert(sizeof(struct temper_assignment) == 4, "assignment");
 _Static_assert(sizeof(struct temper_limit) == 440, "limit");
 _Static_assert(sizeof(struct temper_info) == 136, "info");
 _Static_assert(sizeof(struct temper_exit_info) == 656, "exit_info");
+_Static_assert(sizeof(struct temper_look) == 48, "look");
+_Static_assert(sizeof(struct temper_hog) == 64, "hog");
+_Static_assert(sizeof(struct temper_throttled) == 24, "throttled");
 
 #endif

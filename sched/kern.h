@@ -36,6 +36,7 @@ enum bpf_map_type {
 enum { BPF_F_NO_PREALLOC = 1, BPF_F_MMAPABLE = 1 << 10, BPF_LOCAL_STORAGE_GET_F_CREATE = 1, BPF_ANY = 0 };
 enum { CLOCK_MONOTONIC = 1, ENOMEM = 12 };
 enum { PF_EXITING = 0x00000004, PF_KTHREAD = 0x00200000 };
+enum { SCHED_NORMAL = 0, SCHED_IDLE = 5, SCHED_RESET_ON_FORK = 0x40000000 }; /* of a policy, for user space */
 enum { MAX_RT_PRIO = 100, DEFAULT_PRIO = 120 }; /* static_prio of nice 0 */
 enum { SIGSTOP = 19, SIGNAL_GROUP_EXIT = 0x4, BPF_F_TIMER_CPU_PIN = 2 };
 /* Stop, ptrace trap and cgroup freeze, asked for and not yet obeyed (JOBCTL_*_PENDING and JOBCTL_TRAP_*). */
@@ -63,6 +64,16 @@ struct cpumask {
 struct sched_entity {
 	u64 sum_exec_runtime;
 };
+struct list_head {
+	struct list_head *next;
+};
+struct sched_rt_entity {
+	struct list_head run_list;
+};
+/* Of kernels that have groups of real-time tasks. */
+struct sched_rt_entity___group {
+	struct rt_rq *my_q;
+};
 struct sched_ext_entity {
 	u32 flags;
 	u32 weight;
@@ -72,9 +83,6 @@ struct sched_ext_entity {
 typedef struct {
 	s64 counter;
 } atomic_long_t;
-struct list_head {
-	struct list_head *next;
-};
 struct mutex {
 	atomic_long_t owner;
 	struct list_head wait_list;
@@ -127,7 +135,24 @@ struct task_struct {
 	unsigned short migration_disabled;
 	union rcu_special rcu_read_unlock_special;
 	struct sched_entity se;
+	struct sched_rt_entity rt;
 	struct sched_ext_entity scx;
+	unsigned int policy;
+	unsigned int rt_priority;
+	int tgid;
+	u64 start_boottime;
+	char comm[16];
+};
+struct rt_prio_array {
+	unsigned long bitmap[2];
+	struct list_head queue[MAX_RT_PRIO];
+};
+struct rt_rq {
+	struct rt_prio_array active;
+	unsigned int rt_nr_running;
+};
+struct rq {
+	struct rt_rq rt;
 };
 typedef struct {
 	u32 val;
@@ -199,7 +224,7 @@ struct sched_ext_ops {
 
 /* Enums by their kernel names; the values are only what 6.18 has. */
 enum scx_public_consts { SCX_SLICE_DFL = 20000000 };
-enum scx_dsq_id_flags { SCX_DSQ_LOCAL = 0x8000000000000002ULL };
+enum scx_dsq_id_flags { SCX_DSQ_LOCAL = 0x8000000000000002ULL, SCX_DSQ_LOCAL_ON = 0xc000000000000000ULL };
 enum scx_kick_flags { SCX_KICK_IDLE = 1, SCX_KICK_PREEMPT = 2 };
 enum scx_enq_flags { SCX_ENQ_HEAD = 16, SCX_ENQ_PREEMPT = 1ULL << 32 };
 enum scx_ent_flags { SCX_TASK_QUEUED = 1 };
@@ -215,6 +240,7 @@ enum scx_ops_flags { SCX_OPS_ENQ_LAST = 1 << 1, SCX_OPS_ENQ_EXITING = 1 << 2, SC
 
 #define KERNEL_VALUE(type, name) bpf_core_enum_value(enum type, name)
 #define DSQ_LOCAL KERNEL_VALUE(scx_dsq_id_flags, SCX_DSQ_LOCAL)
+#define DSQ_LOCAL_ON KERNEL_VALUE(scx_dsq_id_flags, SCX_DSQ_LOCAL_ON)
 #define KICK_IDLE KERNEL_VALUE(scx_kick_flags, SCX_KICK_IDLE)
 #define KICK_PREEMPT KERNEL_VALUE(scx_kick_flags, SCX_KICK_PREEMPT)
 #define ENQ_HEAD KERNEL_VALUE(scx_enq_flags, SCX_ENQ_HEAD)
@@ -239,6 +265,7 @@ struct task_struct *bpf_task_from_pid(s32 pid) __ksym;
 void bpf_task_release(struct task_struct *p) __ksym;
 struct cgroup *bpf_cgroup_ancestor(struct cgroup *cgrp, int level) __ksym;
 void bpf_cgroup_release(struct cgroup *cgrp) __ksym;
+extern const struct rq runqueues __ksym; /* one for each CPU */
 
 #include "compat.h"
 

@@ -78,6 +78,18 @@ enum temper_status become_the_only_loader(void);
 /* From now on no detach starves, whoever asks for it: guard.c. */
 enum temper_status start_guard(void);
 
+/* From now on real-time tasks are throttled where others wait: throttle.c. Descriptors; negative: there is none. */
+struct throttle_maps {
+	int program, looks, hogs, throttled;
+};
+enum temper_status start_throttle(struct throttle_maps use);
+/* Whoever was lowered has its policy back. */
+void stop_throttle(void);
+/* The same for a loader that was killed. */
+void give_back_what_is_left(void);
+
+unsigned long long monotonic_ns(void);
+
 /* The scheduler in the kernel: loaded by us, or adopted from the pins of another loader. */
 struct scheduler {
 	struct bpf_object *object; /* NULL: adopted */
@@ -102,6 +114,8 @@ enum temper_status load(struct scheduler *s);
 /* Well also where the kernel has taken it, and let it go at once: has_left(). */
 enum temper_status attach(struct scheduler *s);
 bool has_left(const struct scheduler *s);
+/* What start_throttle() wants of it. */
+struct throttle_maps maps_for_throttle(struct scheduler *s);
 void give_sign_of_life(struct scheduler *s);
 /* Returns once the kernel has let go of it. */
 void detach(struct scheduler *s);

@@ -24,7 +24,8 @@ int open_pinned(const char *name)
 	return bpf_obj_get(path);
 }
 
-static const char *const pinned_maps[] = { "tiers", "control", "stats", "info", "exit_info", "timers", "limits", "limit_timers" };
+static const char *const pinned_maps[] = { "tiers", "control", "stats", "info", "exit_info", "timers", "limits", "limit_timers", "looks", "hogs", "throttled" };
+static const char pinned_program[] = "look_at_cpus";
 
 /* All that is there, so that nothing stays of a version that pinned more. */
 void remove_pins(void)
@@ -61,6 +62,9 @@ enum temper_status pin_maps(struct bpf_object *object)
 		if (bpf_obj_pin(bpf_object__find_map_fd_by_name(object, pinned_maps[i]), path))
 			return fail(TEMPER_LOAD_FAILED, "cannot pin %s: %s", path, strerror(errno));
 	}
+	pin_path(path, sizeof(path), pinned_program);
+	if (bpf_obj_pin(bpf_program__fd(bpf_object__find_program_by_name(object, pinned_program)), path))
+		return fail(TEMPER_LOAD_FAILED, "cannot pin %s: %s", path, strerror(errno));
 	return TEMPER_OK;
 }
 

@@ -28,6 +28,7 @@
 #define TEMPER_PROGRESS_BPF_H
 
 #include "age.bpf.h"
+#include "taken.bpf.h"
 
 #define LEAST_TURN (MSEC / 4)
 #define ASKED_PERIOD (3 * MSEC) /* between turns of tasks that are to end */
@@ -64,6 +65,8 @@ static u32 home_tier(struct task_struct *p, struct task_state *t)
 {
 	if (p->flags & PF_KTHREAD)
 		return tier_of_kthread(p);
+	if (is_throttled(p))
+		return TIER_BACKGROUND;
 	u32 tier = tier_of_group(t);
 
 	if (p->vfork_done && p->real_parent) {

@@ -30,7 +30,7 @@ extern const char object_start[], object_end[];
 
 static const unsigned zero;
 
-static unsigned long long monotonic_ns(void)
+unsigned long long monotonic_ns(void)
 {
 	struct timespec t;
 
@@ -164,6 +164,16 @@ enum temper_status take_over(struct scheduler *s, bool *adopted)
 static int map_fd(struct scheduler *s, const char *name)
 {
 	return bpf_object__find_map_fd_by_name(s->object, name);
+}
+
+struct throttle_maps maps_for_throttle(struct scheduler *s)
+{
+	const char *program = "look_at_cpus";
+
+	if (!s->object)
+		return (struct throttle_maps){ open_pinned(program), open_pinned("looks"), open_pinned("hogs"), open_pinned("throttled") };
+	return (struct throttle_maps){ bpf_program__fd(bpf_object__find_program_by_name(s->object, program)), map_fd(s, "looks"),
+				       map_fd(s, "hogs"), map_fd(s, "throttled") };
 }
 
 static enum temper_status describe(struct scheduler *s)

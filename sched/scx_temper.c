@@ -70,8 +70,11 @@ static enum temper_status run(void)
 		else if (!has_left(&s))
 			say_attached(false);
 	}
+	if (!status && (status = start_throttle(maps_for_throttle(&s))))
+		detach(&s);
 	if (!status)
 		status = watch(&s);
+	stop_throttle();
 	release(&s);
 	return status;
 }
@@ -85,6 +88,7 @@ int main(int argc, char **argv)
 		return fail(TEMPER_NOT_ROOT, "loading a scheduler takes root; use sudo");
 	if ((status = become_the_only_loader()))
 		return status;
+	give_back_what_is_left();
 	/* From here on, one that comes while the scheduler is loading waits for watch(). */
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGTERM);

@@ -31,6 +31,7 @@ struct seen {
 };
 
 struct cpu_state {
+	u64 free_until;	       /* when it last stopped being idle, or a task of ours stopped; taken.bpf.h */
 	bool busy;	       /* as update_idle() said; false before it has said anything */
 	u32 running;	       /* tier of the running task + 1; 0: none of ours */
 	bool parole;	       /* the running task was let in out of order: it may not be claimed */

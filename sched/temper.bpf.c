@@ -38,6 +38,8 @@ s32 BPF_PROG(temper_init_task, struct task_struct *p, struct scx_init_task_args 
 
 	if (!t)
 		return -ENOMEM;
+	if (args->fork)
+		inherit_throttle(p);
 	enter_cgroup(t, args->cgroup);
 	t->vtime_tier = NR_TIERS;
 	return 0;
@@ -329,6 +331,7 @@ void BPF_PROG(temper_update_idle, s32 cpu, bool idle)
 
 	c->busy = !idle;
 	if (!idle) {
+		c->free_until = clock_ns();
 		shut_cpu(IDLE, cpu);
 		return;
 	}
@@ -416,6 +419,7 @@ void BPF_PROG(temper_stopping, struct task_struct *p, bool runnable)
 	if (t->tier > TIER_CRITICAL)
 		shut_cpu(t->tier, cpu);
 	c->running = 0;
+	c->free_until = now;
 	c->parole = false;
 	if (!runnable) {
 		leave_tier(p, t);

@@ -10,6 +10,7 @@ import (
 	"temper.dev/temper/internal/doctor"
 	"temper.dev/temper/internal/enforce"
 	"temper.dev/temper/internal/host"
+	"temper.dev/temper/internal/status"
 )
 
 func newDoctorCommand() *cobra.Command {
@@ -19,8 +20,8 @@ func newDoctorCommand() *cobra.Command {
 		Use:   "doctor",
 		Short: "Find out whether this node can run the scheduler, and what to do if not",
 		Long: `Check kernel, sched_ext, kernel type data (BTF), lockdown, cgroup v2 and its cpu controller, other schedulers,
-CPU limits in force, the bpf file system, privileges, scx_temper itself and the preemption mode.
-Each finding has its cause and its cure. As root it makes a folder in that of the scheduler's pins, below /sys/fs/bpf,
+CPU limits in force, the bpf file system, privileges, scx_temper itself, the preemption mode and, where the scheduler is
+attached, real-time tasks that keep others from a CPU. Each finding has its cause and its cure. As root it makes a folder in that of the scheduler's pins, below /sys/fs/bpf,
 and pins a map there, since AppArmor and SELinux may forbid that to root, too. It removes both, and changes nothing else.
 
 The exit status is that of the first check that failed:
@@ -37,6 +38,13 @@ The exit status is that of the first check that failed:
 			node := doctor.Node{
 				Root: host.Root(root), Release: unix.ByteSliceToString(uname.Release[:]), EUID: os.Geteuid(), FindLoader: enforce.FindLoader,
 				TryPins: func() error { return enforce.TryPins(host.Root(root)) },
+				RealTime: func() ([]status.RealTime, error) {
+					s, err := status.Now(host.Root(root))
+					if err != nil {
+						return nil, err
+					}
+					return s.RealTime, nil
+				},
 			}
 			checks := node.Examine()
 			if asJSON {

@@ -4,6 +4,7 @@ package doctor
 import (
 	"temper.dev/temper/internal/exit"
 	"temper.dev/temper/internal/host"
+	"temper.dev/temper/internal/status"
 )
 
 // Level is how a check came out.
@@ -34,6 +35,8 @@ type Node struct {
 	FindLoader func() (string, error)
 	// TryPins pins a map as scx_temper does, and undoes it.
 	TryPins func() error
+	// RealTime are the real-time tasks that have CPUs for themselves, as the attached scheduler sees them.
+	RealTime func() ([]status.RealTime, error)
 }
 
 // Examine runs all checks: the kernel's first, since they are the hardest to cure.
@@ -50,7 +53,7 @@ func (n Node) Examine() []Check {
 		checks = append(checks, n.limits())
 	}
 	privileges := n.privileges()
-	return append(checks, n.bpffs(privileges.Level == OK), privileges, n.loader(), n.preemption())
+	return append(checks, n.bpffs(privileges.Level == OK), privileges, n.loader(), n.preemption(), n.realTime())
 }
 
 // Verdict is the failure of the first check that failed; nil if none did.

@@ -78,6 +78,7 @@ func examine(t *testing.T, files fixture.Files) []Check {
 		Root: fixture.Node(t, files), Release: release, EUID: 0,
 		FindLoader: func() (string, error) { return "/usr/sbin/scx_temper", nil },
 		TryPins:    func() error { return nil },
+		RealTime:   func() ([]status.RealTime, error) { return nil, nil },
 	}.Examine()
 }
 
@@ -239,13 +240,29 @@ func TestOldKernelNonRootAndNoLoader(t *testing.T) {
 	here := func() (string, error) { return "/x", nil }
 	pinned := func() error { return nil }
 	refused := func() error { return exit.New(exit.LoadFailed, "", "whoever is not root pins nothing") }
+	none := func() ([]status.RealTime, error) { return nil, nil }
 	for want, n := range map[int]Node{
-		exit.NoSchedExt: {root, "6.1.0-deb12", 0, here, pinned},
-		exit.NotRoot:    {root, release, 1000, gone, refused},
-		exit.Failed:     {root, release, 0, gone, pinned},
+		exit.NoSchedExt: {root, "6.1.0-deb12", 0, here, pinned, none},
+		exit.NotRoot:    {root, release, 1000, gone, refused, none},
+		exit.Failed:     {root, release, 0, gone, pinned, none},
 	} {
 		if got := exit.StatusOf(Verdict(n.Examine())); got != want {
 			t.Errorf("status %d, want %d", got, want)
+		}
+	}
+}
+
+func TestRealTimeTasks(t *testing.T) {
+	harmless := status.RealTime{CPU: 1, Process: 5, Thread: 6, Name: "dpdk", Policy: "SCHED_FIFO", Priority: 50}
+	starving := harmless
+	starving.Starves = true
+	for _, c := range []struct {
+		task  status.RealTime
+		level Level
+	}{{harmless, OK}, {starving, Warn}} {
+		n := Node{RealTime: func() ([]status.RealTime, error) { return []status.RealTime{c.task}, nil }}
+		if got := n.realTime(); got.Level != c.level || (c.level == Warn) != strings.Contains(got.Found, "dpdk (process 5, thread 6)") {
+			t.Errorf("%+v: %+v", c.task, got)
 		}
 	}
 }

@@ -132,6 +132,24 @@ func (n Node) loader() Check {
 	return ok(name, path)
 }
 
+func (n Node) realTime() Check {
+	const name = "real-time"
+	tasks, err := n.RealTime()
+	if err != nil {
+		return warn(name, err.Error(), "")
+	}
+	var problems []string
+	for _, task := range tasks {
+		if text := task.Problem(); text != "" {
+			problems = append(problems, text)
+		}
+	}
+	if len(problems) > 0 {
+		return warn(name, strings.Join(problems, "; "), "end it, give it pauses, or bind it to CPUs that nobody else needs")
+	}
+	return ok(name, "no real-time task keeps others from a CPU, as far as an attached scheduler has seen")
+}
+
 func fromError(name string, err error) Check {
 	c := fail(exit.StatusOf(err), name, err.Error(), "")
 	if e, is := errors.AsType[*exit.Error](err); is {

@@ -13,7 +13,7 @@ const OpsName = "temper"
 const MaxCgroups = 16384
 
 // ABI is the layout of the maps that this code can read.
-const ABI = 7
+const ABI = 8
 
 // HistBuckets is the number of buckets of a Hist.
 const HistBuckets = 28
@@ -123,6 +123,20 @@ type Info struct {
 	LLCs               uint32
 	Fence              [8]uint64
 	BPFSHA256          [32]uint8
+}
+
+// Hog is an entry of map "hogs", by CPU: the real-time task that had it last. Times are CLOCK_MONOTONIC.
+type Hog struct {
+	SinceNs  uint64 // it has been told of
+	SeenNs   uint64 // when it was last found to have had the CPU for long; 0: never
+	Turns    uint64 // times that it, or another on that CPU, was lowered for those that wait
+	TID      int32
+	Process  int32
+	Policy   uint32
+	Priority uint32
+	Starves  uint32 // somebody waits for that CPU, or did when it was lowered last
+	Error    int32  // errno: why it cannot be lowered; 0: it can
+	Comm     [16]byte
 }
 
 // ExitInfo is the entry of map "exit_info".

@@ -25,12 +25,13 @@ var twins = map[string]any{
 	"temper_assignment": Assignment{},
 	"temper_info":       Info{},
 	"temper_limit":      Limit{},
+	"temper_hog":        Hog{},
 	"temper_exit_info":  ExitInfo{},
 }
 
 // Structs and constants that concern loader and BPF only.
 var (
-	structsWithoutTwin = map[string]bool{"temper_config": true, "temper_topology": true}
+	structsWithoutTwin = map[string]bool{"temper_config": true, "temper_topology": true, "temper_look": true, "temper_throttled": true}
 	valuesWithoutTwin  = map[string]bool{"TEMPER_INTF_H": true, "TEMPER_MAX_CPUS": true}
 )
 

@@ -30,6 +30,7 @@ type Snapshot struct {
 	Exit    ExitInfo
 	Tiers   map[uint64]Assignment // by cgroup id
 	Limits  []Limit               // of the cgroups that have one
+	Hogs    []Hog                 // by CPU
 }
 
 // ReadPinned reads all maps pinned in dir; ErrNotPinned if there are none.
@@ -59,23 +60,27 @@ func ReadPinned(dir string) (*Snapshot, error) {
 	if s.Tiers, err = tiers.Entries(); err != nil {
 		return nil, err
 	}
-	s.Limits, err = readLimits(dir)
+	limits, err := readAll[Limit](dir, "limits")
+	if err != nil {
+		return nil, err
+	}
+	s.Limits = slices.DeleteFunc(limits, func(l Limit) bool { return l.QuotaNs == 0 })
+	s.Hogs, err = readAll[Hog](dir, "hogs")
 	return s, err
 }
 
-// readLimits reads all of map "limits" with one call of the kernel, and keeps what has a limit.
-func readLimits(dir string) ([]Limit, error) {
-	const name = "limits"
+// readAll reads all of an array with one call of the kernel.
+func readAll[T any](dir, name string) ([]T, error) {
 	m, err := openPinned(dir, name)
 	if err != nil {
 		return nil, err
 	}
 	defer m.Close()
-	slots, all := make([]uint32, m.MaxEntries()), make([]Limit, m.MaxEntries())
+	slots, all := make([]uint32, m.MaxEntries()), make([]T, m.MaxEntries())
 	if _, err := m.BatchLookup(new(ebpf.MapBatchCursor), slots, all, nil); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
 		return nil, fmt.Errorf("cannot read map %s: %w", filepath.Join(dir, name), err)
 	}
-	return slices.DeleteFunc(all, func(l Limit) bool { return l.QuotaNs == 0 }), nil
+	return all, nil
 }
 
 func readInfo(dir string, info *Info) error {

@@ -63,6 +63,9 @@ var (
 	reserved     = declare("gauge", "reservation_cpus", "CPUs up to which critical comes before standard; no series where it does however much it uses.")
 	criticalOver = declare("counter", "reservation_exhausted_total", "Times that the critical tier had used up its reservation.")
 
+	taken     = declare("gauge", "real_time_cpus", "CPUs that a real-time task has had for half a second or longer; starving: others wait there.", "starving")
+	throttles = declare("counter", "real_time_throttles_total", "Turns of 50 ms that were taken from real-time tasks for those that waited.")
+
 	crowded      = declare("gauge", "cgroups_crowded", "Cgroups beyond the 16,383 that can be told apart: their tasks run as background, and limits of their own are not kept.")
 	limitCPUs    = declare("gauge", "limit_cpus", "Quota over period of a cgroup with a limit; the label mode says how it is kept.", "cgroup", "mode")
 	limitUsed    = declare("counter", "limit_used_seconds_total", "CPU time that a cgroup used while it had a limit.", "cgroup")
@@ -118,6 +121,13 @@ func (c Collector) Collect(out chan<- prometheus.Metric) {
 		e.value(reserved, s.Loader.ReservationCPUs)
 	}
 	e.value(criticalOver, float64(s.Gap.CriticalOver))
+	var starving int
+	for _, r := range s.RealTime {
+		starving += int(bit(r.Starves))
+	}
+	e.value(taken, float64(starving), "true")
+	e.value(taken, float64(len(s.RealTime)-starving), "false")
+	e.value(throttles, float64(s.Throttles))
 	e.value(crowded, float64(s.Crowded))
 	shown := s.Limits[:min(len(s.Limits), mostLimits)]
 	for _, l := range shown {

@@ -31,6 +31,8 @@ type Status struct {
 	Tiers      []Tier         `json:"tiers"`
 	Gap        *Gap           `json:"gap"` // null without counters
 	Limits     []Limit        `json:"limits"`
+	RealTime   []RealTime     `json:"real_time"`           // tasks that have a CPU for themselves
+	Throttles  uint64         `json:"real_time_throttles"` // turns that were taken from such tasks for those that waited
 	Cgroups    []agent.Member `json:"cgroups"`
 	Problems   []string       `json:"problems"`
 	Exits      []agent.Exit   `json:"exits"` // the newest last
@@ -108,6 +110,20 @@ type Limit struct {
 	Waiting       uint32  `json:"waiting"`         // tasks, now
 }
 
+// RealTime is a real-time task that keeps all else from a CPU.
+type RealTime struct {
+	CPU       int     `json:"cpu"`
+	Thread    int     `json:"thread"`
+	Process   int     `json:"process"`
+	Name      string  `json:"name"`
+	Policy    string  `json:"policy"`
+	Priority  int     `json:"priority"`
+	Seconds   float64 `json:"for_s"`     // for which it has been seen to
+	Starves   bool    `json:"starves"`   // others wait for that CPU
+	Obstacle  string  `json:"obstacle"`  // why it cannot be throttled; "": it can
+	Throttles uint64  `json:"throttles"` // turns for others, on that CPU, since the scheduler was attached
+}
+
 // Sources are where the truth lies.
 type Sources struct {
 	Root      host.Root
@@ -138,7 +154,7 @@ func Beside(root host.Root, said func() (*agent.State, error)) (*Status, error) 
 // Gather looks at the node. Missing pieces are told as problems, not as failures: status must
 // answer most of all where something is broken.
 func Gather(src Sources) *Status {
-	s := &Status{Tiers: []Tier{}, Limits: []Limit{}, Cgroups: []agent.Member{}, Problems: []string{}, Exits: []agent.Exit{}}
+	s := &Status{Tiers: []Tier{}, Limits: []Limit{}, RealTime: []RealTime{}, Cgroups: []agent.Member{}, Problems: []string{}, Exits: []agent.Exit{}}
 	var err error
 	if s.Scheduler, err = src.Root.Scheduler(); err != nil {
 		s.problem("the kernel's state cannot be read: %v", err)
@@ -150,6 +166,7 @@ func Gather(src Sources) *Status {
 	case err == nil:
 		s.fromMaps(maps, src.Monotonic)
 		s.addLimits(src.Root, maps.Limits)
+		s.addRealTime(maps.Hogs, src.Monotonic)
 	case errors.Is(err, fs.ErrPermission):
 		s.problem("counters are for root only")
 	case !errors.Is(err, enforce.ErrNotPinned):

@@ -50,6 +50,11 @@ func (s *Status) Write(w io.Writer, style Style) {
 		s.writeLimits(out)
 		out.Flush()
 	}
+	if len(s.RealTime) > 0 {
+		fmt.Fprintln(w)
+		s.writeRealTime(out)
+		out.Flush()
+	}
 	if len(s.Cgroups) > 0 {
 		fmt.Fprintln(w)
 		s.writeCgroups(out)

@@ -20,6 +20,12 @@ func TestMain(m *testing.M) {
 	if os.Getenv(realTimeRole) != "" {
 		beRealTime()
 	}
+	if class := os.Getenv(hogRole); class != "" {
+		beAHog(class, os.Args[1], os.Args[2])
+	}
+	if os.Getenv(napRole) != "" {
+		beNapping()
+	}
 	if os.Getenv(largeRole) != "" {
 		beLarge()
 	}

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Real-time tasks are throttled where others wait.
+ *
+ * Problem: a SCHED_FIFO task that polls keeps all tasks of ours from its CPU, and on 6.12 to 6.19 nothing in the kernel
+ * ends that: its watchdog ejects the scheduler after 30 s (taken.bpf.h).
+ *
+ * Method: what the kernel's sched_rt_runtime_us did. A thread of SCHED_DEADLINE, which no real-time task can starve,
+ * asks the scheduler which CPUs are taken. Where one has been for PATIENCE, and others wait, they have a turn of TURN:
+ * each real-time task that is found there meanwhile is lowered to SCHED_IDLE, and has its policy back after the turn.
+ * A CPU that is taken for ever so leaves 50 of 1,050 ms to others.
+ *
+ *   0 ms      the hog takes the CPU, a task of ours is bound to it
+ *   500 ms    map "hogs" names the hog
+ *   1000 ms   the hog is lowered: first it is written into map "throttled", then its policy is set
+ *   1050 ms   its policy is set back, then the entry is deleted
+ *
+ * A loader that is killed between leaves the entry in the pinned map, and the next one gives the policy back. Who has set
+ * the task's policy meanwhile wins: only a task that is still SCHED_IDLE gets it back.
+ *
+ * Limits: threads of the kernel are left alone, and told of. Between look and call some microseconds pass, in which a
+ * change of policy is lost; and so is the policy of a thread, not its process's first, that calls exec while it is lowered:
+ * it goes on under another id. Without a pin, or without a next loader, a killed loader leaves a task lowered.
+ */
+#define _GNU_SOURCE /* SCHED_IDLE */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "loader.h"
+
+#define MS 1000000ull
+#define LOOK_EVERY (200 * MS)
+#define LOOK_IN_TURN (10 * MS)
+#define TELL_AFTER (500 * MS)
+#define FORGET_AFTER (3000 * MS)
+/* A kernel that has a server for sched_ext gives them a turn after 950 ms: leave it the first word. */
+#define PATIENCE (1000 * MS)
+#define TURN (50 * MS)
+
+static struct {
+	struct throttle_maps use;
+	const struct temper_look *looks;
+	struct temper_hog *hogs;
+	unsigned nr_cpus;
+	bool sees_all; /* ids mean the same to the kernel's programs and to us; not so in a PID namespace of our own */
+	unsigned long long turn_ends[TEMPER_MAX_CPUS]; /* 0: no turn is under way */
+	int stop; /* eventfd; readable: the thread is to end */
+	pthread_t thread;
+	bool runs;
+} throttle = { .stop = -1 };
+
+/* What /proc says of a thread. */
+struct process_stat {
+	unsigned long long start_ticks;
+	int cpu;
+};
+
+static bool read_stat(int tid, struct process_stat *s)
+{
+	enum { STATE = 3, START = 22, CPU = 39 };
+	char path[32], text[1024], *rest = NULL, *word;
+	int field = STATE;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", tid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	/* The name, in brackets, may hold anything. */
+	if (fgets(text, sizeof(text), f))
+		rest = strrchr(text, ')');
+	fclose(f);
+	if (!rest)
+		return false;
+	for (word = strtok_r(rest + 1, " ", &rest); word; word = strtok_r(NULL, " ", &rest), field++) {
+		if (field == START)
+			s->start_ticks = strtoull(word, NULL, 10);
+		if (field == CPU) {
+			s->cpu = atoi(word);
+			return true;
+		}
+	}
+	return false;
+}
+
+static unsigned long long ticks_of(unsigned long long ns)
+{
+	return ns / (1000000000ull / sysconf(_SC_CLK_TCK));
+}
+
+static bool is_real_time(int with_flag)
+{
+	int policy = with_flag & ~SCHED_RESET_ON_FORK;
+
+	return with_flag >= 0 && (policy == SCHED_FIFO || policy == SCHED_RR);
+}
+
+/* The policy of one that is lowered: the flag is its own matter. */
+static int lowered(unsigned policy)
+{
+	return SCHED_IDLE | (policy & SCHED_RESET_ON_FORK);
+}
+
+/* Is it the thread that was lowered, and has nobody set its policy since? */
+static bool is_still_lowered(int tid, const struct temper_throttled *t)
+{
+	struct process_stat s;
+
+	if (!read_stat(tid, &s) || sched_getscheduler(tid) != lowered(t->policy))
+		return false;
+	if (t->inherited)
+		return s.start_ticks >= ticks_of(t->start) && s.start_ticks <= ticks_of(t->start + 1000 * MS);
+	return s.start_ticks == ticks_of(t->start);
+}
+
+static void give_back(int tid, const struct temper_throttled *t)
+{
+	const struct sched_param param = { .sched_priority = t->priority };
+
+	if (is_still_lowered(tid, t) && sched_setscheduler(tid, t->policy, &param) && errno != ESRCH)
+		note("cannot give process %d its policy back: %s", tid, strerror(errno));
+}
+
+/* All that were lowered for the sake of a CPU on which no turn is under way. */
+static void give_back_all(int throttled, const unsigned long long *turn_ends)
+{
+	unsigned tid, *before = NULL;
+	struct temper_throttled t;
+
+	/* After a key that is gone comes the first. */
+	for (; !bpf_map_get_next_key(throttled, before, &tid); before = &tid) {
+		if (bpf_map_lookup_elem(throttled, &tid, &t) || (turn_ends && turn_ends[t.cpu % TEMPER_MAX_CPUS]))
+			continue;
+		give_back(tid, &t);
+		bpf_map_delete_elem(throttled, &tid);
+	}
+}
+
+/* 0: it is lowered, or is no real-time task there any more; else an errno: why it cannot be. */
+static int lower(const struct temper_look *look, unsigned cpu, bool *did)
+{
+	struct temper_throttled t = { .start = look->start, .cpu = cpu };
+	const struct sched_param none = {};
+	struct sched_param param;
+	unsigned tid = look->tid;
+	struct process_stat s;
+
+	*did = false;
+	if (look->kernel)
+		return ENOTSUP;
+	if (!throttle.sees_all)
+		return ESRCH;
+	t.policy = sched_getscheduler(tid);
+	if (!read_stat(tid, &s) || s.start_ticks != ticks_of(look->start) || s.cpu != (int)cpu || !is_real_time(t.policy) || sched_getparam(tid, &param))
+		return 0;
+	t.priority = param.sched_priority;
+	if (bpf_map_update_elem(throttle.use.throttled, &tid, &t, BPF_ANY))
+		return errno;
+	if (sched_setscheduler(tid, lowered(t.policy), &none)) {
+		int error = errno;
+
+		bpf_map_delete_elem(throttle.use.throttled, &tid);
+		return error;
+	}
+	*did = true;
+	return 0;
+}
+
+static const char *policy_name(unsigned policy)
+{
+	return policy == SCHED_RR ? "SCHED_RR" : "SCHED_FIFO";
+}
+
+static const char *reason(int error)
+{
+	if (error == ENOTSUP)
+		return "it is a thread of the kernel";
+	if (error == ESRCH)
+		return "scx_temper does not see the node's processes (hostPID)";
+	return strerror(error);
+}
+
+/* Name it to `status`, as long as it is there. */
+static void tell(unsigned cpu, unsigned long long now)
+{
+	const struct temper_look *look = &throttle.looks[cpu];
+	struct temper_hog *h = &throttle.hogs[cpu];
+	struct sched_param param = {};
+
+	if (look->taken_ns < TELL_AFTER)
+		return;
+	if (h->tid != look->tid || now - h->seen_ns > FORGET_AFTER) {
+		sched_getparam(look->tid, &param);
+		h->since_ns = now - look->taken_ns;
+		h->tid = look->tid;
+		h->process = look->process;
+		h->policy = sched_getscheduler(look->tid) & ~SCHED_RESET_ON_FORK;
+		h->priority = param.sched_priority;
+		h->error = 0;
+		h->starves = false;
+		memcpy(h->comm, look->comm, sizeof(h->comm));
+	}
+	if (look->waiting)
+		h->starves = true;
+	__atomic_store_n(&h->seen_ns, now, __ATOMIC_RELEASE);
+}
+
+/* Once for each hog. */
+static void say(unsigned cpu, int error)
+{
+	static int said_of[TEMPER_MAX_CPUS], said[TEMPER_MAX_CPUS];
+	struct temper_hog *h = &throttle.hogs[cpu];
+
+	h->error = error;
+	if (said_of[cpu] == h->tid && said[cpu] == error)
+		return;
+	said_of[cpu] = h->tid;
+	said[cpu] = error;
+	note(error ? "thread %d (%s), %s of priority %u, keeps others from CPU %u, and cannot be throttled: %s" :
+		     "thread %d (%s), %s of priority %u, keeps others from CPU %u: it is throttled",
+	     h->tid, h->comm, policy_name(h->policy), h->priority, cpu, reason(error));
+}
+
+/* One CPU; returns when to look at it again. */
+static unsigned long long see_to(unsigned cpu, unsigned long long now)
+{
+	const struct temper_look *look = &throttle.looks[cpu];
+	unsigned long long *turn_ends = &throttle.turn_ends[cpu];
+	int error;
+	bool did;
+
+	if (!look->tid)
+		return now + (*turn_ends ? LOOK_IN_TURN : LOOK_EVERY);
+	tell(cpu, now);
+	if (*turn_ends) {
+		lower(look, cpu, &did);
+		return did ? now : now + LOOK_IN_TURN;
+	}
+	if (!look->waiting)
+		return now + LOOK_EVERY;
+	if (look->taken_ns < PATIENCE)
+		return now + PATIENCE - look->taken_ns;
+	error = lower(look, cpu, &did);
+	if (did || error)
+		say(cpu, error);
+	if (!did)
+		return now + LOOK_EVERY;
+	throttle.hogs[cpu].turns++;
+	*turn_ends = now + TURN;
+	return now; /* another may have the CPU now */
+}
+
+/* All CPUs; returns when to look again. */
+static unsigned long long look_once(void)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, run);
+	unsigned long long now = monotonic_ns(), next = now + LOOK_EVERY;
+
+	for (unsigned cpu = 0; cpu < throttle.nr_cpus; cpu++)
+		if (now >= throttle.turn_ends[cpu])
+			throttle.turn_ends[cpu] = 0;
+	give_back_all(throttle.use.throttled, throttle.turn_ends);
+	if (bpf_prog_test_run_opts(throttle.use.program, &run) || !run.retval)
+		return next; /* the scheduler has left */
+	throttle.sees_all = run.retval == (unsigned)getpid();
+	for (unsigned cpu = 0; cpu < throttle.nr_cpus; cpu++) {
+		unsigned long long again = see_to(cpu, now);
+
+		if (throttle.turn_ends[cpu] && throttle.turn_ends[cpu] < again)
+			again = throttle.turn_ends[cpu];
+		next = again < next ? again : next;
+	}
+	return next;
+}
+
+/* False: it is to end. */
+static bool sleep_until(unsigned long long when)
+{
+	unsigned long long now = monotonic_ns(), least = MS / 5;
+	unsigned long long ns = when > now + least ? when - now : least;
+	const struct timespec pause = { .tv_sec = ns / (1000 * MS), .tv_nsec = ns % (1000 * MS) };
+	struct pollfd stop = { .fd = throttle.stop, .events = POLLIN };
+
+	return ppoll(&stop, 1, &pause, NULL) <= 0;
+}
+
+/* A class that no real-time task can starve. Where CPUs are kept from us the kernel refuses it: the highest priority stays. */
+static void leave_real_time(void)
+{
+	/* Of linux/sched/types.h, which does not go with every C library's sched.h. */
+	struct {
+		unsigned size, policy;
+		unsigned long long flags;
+		int nice;
+		unsigned priority;
+		unsigned long long runtime, deadline, period;
+	} attributes = { .size = 48, .policy = 6 /* SCHED_DEADLINE */, .runtime = 10 * MS, .deadline = 100 * MS, .period = 100 * MS };
+
+	syscall(SYS_sched_setattr, 0, &attributes, 0);
+}
+
+static void *keep_throttling(void *unused)
+{
+	leave_real_time();
+	while (sleep_until(look_once()))
+		;
+	give_back_all(throttle.use.throttled, NULL);
+	return unused;
+}
+
+static void *map_whole(int fd, size_t size, int protection)
+{
+	void *memory = fd < 0 ? MAP_FAILED : mmap(NULL, size, protection, MAP_SHARED, fd, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+enum temper_status start_throttle(struct throttle_maps use)
+{
+	const struct sched_param highest = { .sched_priority = sched_get_priority_max(SCHED_FIFO) };
+	pthread_attr_t attributes;
+	int error;
+
+	throttle.use = use;
+	throttle.nr_cpus = libbpf_num_possible_cpus();
+	throttle.looks = map_whole(use.looks, sizeof(*throttle.looks) * TEMPER_MAX_CPUS, PROT_READ);
+	throttle.hogs = map_whole(use.hogs, sizeof(*throttle.hogs) * TEMPER_MAX_CPUS, PROT_READ | PROT_WRITE);
+	throttle.stop = eventfd(0, EFD_CLOEXEC);
+	if (use.program < 0 || use.throttled < 0 || !throttle.looks || !throttle.hogs || throttle.stop < 0)
+		return fail(TEMPER_FAILED, "cannot reach what tells of CPUs that real-time tasks have taken: %s", strerror(errno));
+	memset(throttle.turn_ends, 0, sizeof(throttle.turn_ends));
+	pthread_attr_init(&attributes);
+	pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
+	pthread_attr_setschedpolicy(&attributes, SCHED_FIFO);
+	pthread_attr_setschedparam(&attributes, &highest);
+	error = pthread_create(&throttle.thread, &attributes, keep_throttling, NULL);
+	pthread_attr_destroy(&attributes);
+	if (error)
+		return fail(TEMPER_FAILED, "cannot start a real-time thread, which throttles real-time tasks: %s; CAP_SYS_NICE is needed",
+			    strerror(error));
+	throttle.runs = true;
+	return TEMPER_OK;
+}
+
+void stop_throttle(void)
+{
+	if (!throttle.runs)
+		return;
+	throttle.runs = false;
+	eventfd_write(throttle.stop, 1);
+	pthread_join(throttle.thread, NULL);
+	close(throttle.stop);
+	munmap((void *)throttle.looks, sizeof(*throttle.looks) * TEMPER_MAX_CPUS);
+	munmap(throttle.hogs, sizeof(*throttle.hogs) * TEMPER_MAX_CPUS);
+}
+
+void give_back_what_is_left(void)
+{
+	int fd = options.pin_dir ? open_pinned("throttled") : -1;
+	struct bpf_map_info info = {};
+	unsigned size = sizeof(info);
+
+	if (fd < 0)
+		return;
+	/* Another version's may be laid out differently. */
+	if (!bpf_map_get_info_by_fd(fd, &info, &size) && info.value_size == sizeof(struct temper_throttled))
+		give_back_all(fd, NULL);
+	close(fd);
+}
