@@ -329,11 +329,14 @@ static void *map_whole(int fd, size_t size, int protection)
 enum temper_status start_throttle(struct throttle_maps use)
 {
 	const struct sched_param highest = { .sched_priority = sched_get_priority_max(SCHED_FIFO) };
+	enum temper_status status;
 	pthread_attr_t attributes;
 	int error;
 
+	status = read_cpu_ids(&throttle.nr_cpus);
+	if (status)
+		return status;
 	throttle.use = use;
-	throttle.nr_cpus = libbpf_num_possible_cpus();
 	throttle.looks = map_whole(use.looks, sizeof(*throttle.looks) * TEMPER_MAX_CPUS, PROT_READ);
 	throttle.hogs = map_whole(use.hogs, sizeof(*throttle.hogs) * TEMPER_MAX_CPUS, PROT_READ | PROT_WRITE);
 	throttle.stop = eventfd(0, EFD_CLOEXEC);
