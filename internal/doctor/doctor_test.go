@@ -218,7 +218,8 @@ func TestPinsAreTried(t *testing.T) {
 	files := healthy(t)
 	n := Node{
 		Root: fixture.Node(t, files), Release: release, FindLoader: func() (string, error) { return "/x", nil },
-		TryPins: func() error { return exit.New(exit.LoadFailed, "have it unconfined", "a profile is in force") },
+		TryPins:  func() error { return exit.New(exit.LoadFailed, "have it unconfined", "a profile is in force") },
+		RealTime: func() ([]status.RealTime, error) { return nil, nil },
 	}
 	checks := n.Examine()
 	if found, want := find(checks, "bpffs"), fail(exit.LoadFailed, "bpffs", "a profile is in force", "have it unconfined"); found != want {
