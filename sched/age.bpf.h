@@ -67,7 +67,7 @@ static __always_inline bool asked_to_end(struct task_struct *p, struct task_stat
 /* What the round that is under way has seen of the queue in which a task waits. */
 static __always_inline struct seen *seen_beside(struct task_state *t, u32 tier)
 {
-	return t->queued == QUEUED_PINNED ? &cpu_state(t->queued_cpu)->seeing[tier % NR_TIERS] : &seeing[tier % NR_TIERS];
+	return queued_kind(t->queued) == QUEUED_PINNED ? &cpu_state(t->queued_cpu)->seeing[tier % NR_TIERS] : &seeing[tier % NR_TIERS];
 }
 
 /*
@@ -93,7 +93,7 @@ static __noinline bool move_forward(struct task_struct *p, u32 tier, u64 queue, 
 /* A look at one that waits for a CPU. */
 static __always_inline void age(struct task_struct *p, struct task_state *t, u64 now)
 {
-	bool pinned = t->queued == QUEUED_PINNED;
+	bool pinned = queued_kind(t->queued) == QUEUED_PINNED;
 	s64 waited = now - t->runnable_at;
 	u64 longest, long_enough;
 	u32 tier = t->tier, cpu = t->queued_cpu;

@@ -28,4 +28,11 @@
 #define ordered_compare_swap(at, before, next) ordered(__sync_val_compare_and_swap(at, before, next))
 #define relaxed_add(at, n) ((void)__sync_fetch_and_add(at, n))
 
+/* Read *at into one's own *own, before all that is read later. */
+#ifdef __TARGET_ARCH_x86 /* which keeps reads in order */
+#define read_first(own, at) (*(volatile __typeof__(*(own)) *)(own) = *(volatile __typeof__(*(at)) *)(at))
+#else
+#define read_first(own, at) ordered_swap(own, *(volatile __typeof__(*(at)) *)(at))
+#endif
+
 #endif

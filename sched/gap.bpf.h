@@ -56,16 +56,21 @@ static __always_inline u64 pinned_queue(u32 cpu, u32 tier)
 	return PINNED_QUEUES + cpu * NR_TIERS + tier;
 }
 
-static void count_queued(struct task_struct *p, struct task_state *t, bool pinned)
+static __always_inline void count_queued(s32 cpu, u32 mark, s32 by)
 {
-	u32 tier = t->tier;
+	u32 tier = queued_tier(mark);
 
+	if (queued_kind(mark) == QUEUED_PINNED)
+		ordered_add(&cpu_state(cpu)->pinned[tier], by);
+	else
+		ordered_add(&queued[tier], by);
+}
+
+/* A task was counted. */
+static void tell_arrival(struct task_struct *p, u32 tier, bool pinned)
+{
 	if (tier >= NR_TIERS)
 		return;
-	if (pinned)
-		ordered_add(&cpu_state(t->queued_cpu)->pinned[tier], 1);
-	else
-		ordered_add(&queued[tier], 1);
 	ordered_add(&arrivals[tier], 1);
 	if (!pinned)
 		invite(p, tier);
@@ -79,28 +84,28 @@ static void announce(struct task_struct *p, struct task_state *t, bool pinned, s
 
 	if (tier >= NR_TIERS || t->queued)
 		return;
-	t->queued = pinned ? QUEUED_PINNED : QUEUED_SHARED;
+	t->queued = queued_mark(pinned, tier);
 	t->queued_cpu = cpu;
-	count_queued(p, t, pinned);
+	count_queued(cpu, t->queued, 1);
+	tell_arrival(p, tier, pinned);
 	mark_waiting(p->pid);
 }
 
 /* The task has left its queue: it runs, or is no longer runnable, or is queued again. */
 static void withdraw(struct task_state *t, u64 now)
 {
-	u32 tier = t->tier, was;
+	u32 was, kind;
 
 	if (t->admitted)
 		end_admission(t);
-	if (!t->queued || tier >= NR_TIERS)
+	if (!t->queued)
 		return;
 	/* Partner: change_queue(). */
 	was = ordered_swap(&t->queued, NOT_QUEUED);
-	if (was == QUEUED_SHARED)
-		ordered_add(&queued[tier], -1);
-	else if (was == QUEUED_PINNED)
-		ordered_add(&cpu_state(t->queued_cpu)->pinned[tier], -1);
-	else if (was >= QUEUED_HELD)
+	kind = queued_kind(was);
+	if (kind == QUEUED_SHARED || kind == QUEUED_PINNED)
+		count_queued(t->queued_cpu, was, -1);
+	else if (kind == QUEUED_HELD)
 		end_hold(was - QUEUED_HELD, now - t->held_at);
 }
 

@@ -46,10 +46,10 @@ static __noinline void claim_for(s32 pid)
 		return;
 	t = task_state(p);
 	bpf_rcu_read_lock(); /* for its CPUs: until 6.13, a timer's function does not count as in such a section */
-	if (t && t->queued == QUEUED_SHARED) {
+	if (t && queued_kind(t->queued) == QUEUED_SHARED) {
 		claim.background = t->tier == TIER_BACKGROUND;
 		claim_lower(p, t->tier, IDLE, t->queued_cpu, &claim);
-	} else if (t && t->queued == QUEUED_PINNED) {
+	} else if (t && queued_kind(t->queued) == QUEUED_PINNED) {
 		claim.was = claim_only(t->tier, t->queued_cpu, claim.now);
 		if (claim.was <= IDLE)
 			claim.cpu = t->queued_cpu;

@@ -122,6 +122,8 @@ struct temper_look {
 	int process;
 	unsigned int kernel;  /* it is a thread of the kernel */
 	unsigned int waiting; /* a task of ours waits that may run there */
+	unsigned int donor;   /* it has lent its priority to the task there, which has a lock that it waits for */
+	unsigned int pad;
 	char comm[16];
 };
 
@@ -146,6 +148,7 @@ struct temper_throttled {
 	unsigned int priority;
 	unsigned int cpu;	/* for whose sake */
 	unsigned int inherited; /* it was forked by one that was lowered, at `start` or a little later */
+	unsigned long long given_back; /* CLOCK_MONOTONIC; 0: not yet. The entry stays for a while: a fork may be under way */
 };
 
 /* Section ".rodata.config": set by the loader before the programs are loaded. */
@@ -222,8 +225,8 @@ _Static_assert(sizeof(struct temper_assignment) == 4, "assignment");
 _Static_assert(sizeof(struct temper_limit) == 440, "limit");
 _Static_assert(sizeof(struct temper_info) == 136, "info");
 _Static_assert(sizeof(struct temper_exit_info) == 656, "exit_info");
-_Static_assert(sizeof(struct temper_look) == 48, "look");
+_Static_assert(sizeof(struct temper_look) == 56, "look");
 _Static_assert(sizeof(struct temper_hog) == 64, "hog");
-_Static_assert(sizeof(struct temper_throttled) == 24, "throttled");
+_Static_assert(sizeof(struct temper_throttled) == 32, "throttled");
 
 #endif

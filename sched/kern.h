@@ -36,7 +36,7 @@ enum bpf_map_type {
 enum { BPF_F_NO_PREALLOC = 1, BPF_F_MMAPABLE = 1 << 10, BPF_LOCAL_STORAGE_GET_F_CREATE = 1, BPF_ANY = 0 };
 enum { CLOCK_MONOTONIC = 1, ENOMEM = 12 };
 enum { PF_EXITING = 0x00000004, PF_KTHREAD = 0x00200000 };
-enum { SCHED_NORMAL = 0, SCHED_IDLE = 5, SCHED_RESET_ON_FORK = 0x40000000 }; /* of a policy, for user space */
+enum { SCHED_NORMAL = 0, SCHED_FIFO = 1, SCHED_RR = 2, SCHED_IDLE = 5, SCHED_RESET_ON_FORK = 0x40000000 }; /* of a policy, for user space */
 enum { MAX_RT_PRIO = 100, DEFAULT_PRIO = 120 }; /* static_prio of nice 0 */
 enum { SIGSTOP = 19, SIGNAL_GROUP_EXIT = 0x4, BPF_F_TIMER_CPU_PIN = 2 };
 /* Stop, ptrace trap and cgroup freeze, asked for and not yet obeyed (JOBCTL_*_PENDING and JOBCTL_TRAP_*). */
@@ -74,7 +74,11 @@ struct sched_rt_entity {
 struct sched_rt_entity___group {
 	struct rt_rq *my_q;
 };
+struct scx_dispatch_q {
+	u64 id;
+};
 struct sched_ext_entity {
+	struct scx_dispatch_q *dsq;
 	u32 flags;
 	u32 weight;
 	u64 slice;
@@ -139,6 +143,7 @@ struct task_struct {
 	struct sched_ext_entity scx;
 	unsigned int policy;
 	unsigned int rt_priority;
+	struct task_struct *pi_top_task; /* of those that wait for its locks */
 	int tgid;
 	u64 start_boottime;
 	char comm[16];

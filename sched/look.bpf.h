@@ -35,29 +35,29 @@ static __noinline void forget(s32 pid)
 	bpf_task_release(p);
 }
 
-/* Global, so that the verifier looks at it once, by itself. */
+/* True: it wants a CPU. Global, so that the verifier looks at it once, by itself. */
 __noinline bool look_at(s32 pid, u64 now)
 {
 	struct task_struct *p = bpf_task_from_pid(pid);
 	struct task_state *t = p ? task_state(p) : NULL;
-	u32 queued_as = t ? t->queued : NOT_QUEUED;
-	bool may_go = false;
+	u32 mark = t ? t->queued : NOT_QUEUED, kind = queued_kind(mark);
+	bool may_go = false, lost = false;
 
 	if (p && t) {
 		bpf_rcu_read_lock(); /* its mask of CPUs is read */
-		if (queued_as >= QUEUED_HELD)
+		if (kind == QUEUED_HELD)
 			may_go = may_go_now(p, t, now);
-		else if (queued_as == QUEUED_SHARED || queued_as == QUEUED_PINNED)
+		else if (kind == QUEUED_SHARED || kind == QUEUED_PINNED)
 			age(p, t, now);
-		if (queued_as == QUEUED_SHARED)
-			invite(p, t->tier);
+		if (kind == QUEUED_SHARED)
+			lost = invite(p, queued_tier(mark));
 		bpf_rcu_read_unlock();
 	}
 	if (p)
 		bpf_task_release(p);
-	if (queued_as == NOT_QUEUED)
+	if (kind == NOT_QUEUED)
 		forget(pid);
-	return may_go && let_go_holder(pid, queued_as - QUEUED_HELD);
+	return may_go ? let_go_holder(pid, mark - QUEUED_HELD) : lost;
 }
 
 static __always_inline void end_look(struct seen *s, u64 *longest, s32 *to_end)

@@ -242,7 +242,7 @@ static __always_inline s32 cpu_to_lend(struct task_struct *p, struct task_state 
 {
 	u32 i;
 
-	if (t->queued == QUEUED_PINNED)
+	if (queued_kind(t->queued) == QUEUED_PINNED)
 		return t->queued_cpu;
 	bpf_for(i, 0, config.nr_cpus) {
 		s32 cpu = (t->queued_cpu + i) % config.nr_cpus;
@@ -315,7 +315,7 @@ static __noinline bool take_holder(s32 cpu)
 	if (t && t->queued && (owes(p, t) || in_rcu_section(p)))
 		tier = t->tier;
 	if (tier < NR_TIERS) {
-		bool pinned = t->queued == QUEUED_PINNED;
+		bool pinned = queued_kind(t->queued) == QUEUED_PINNED;
 
 		if (pinned ? t->queued_cpu == cpu : may_run_on(p, cpu)) {
 			taken = take_out(p, tier, pinned, cpu);

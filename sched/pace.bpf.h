@@ -89,6 +89,7 @@ static void hold(struct task_struct *p, struct task_state *t, u32 by, u64 now, u
 		enq_flags |= ENQ_HEAD;
 	else
 		t->held_at = now;
+	t->queued_cpu = scx_bpf_task_cpu(p);
 	t->queued = QUEUED_HELD + by;
 	if (begin_hold(by, now))
 		start_letting_go(by, gaps_beyond(by) ? 0 : LEAST_PAUSE);
@@ -109,18 +110,16 @@ static __always_inline bool change_queue(struct task_state *t, u32 before, u32 n
  */
 static __noinline bool follow_mark(struct bpf_iter_scx_dsq *it, struct task_struct *p, struct task_state *t)
 {
-	u32 mark = t->queued, tier = t->tier;
+	u32 mark = t->queued, tier = queued_tier(mark);
 
-	if (tier >= NR_TIERS)
-		return false;
 	/* As queue_position(), which hold() has asked, has it. */
 	u64 oldest = tier_clock[tier] - slice_ns[tier], vtime = p->scx.dsq_vtime;
 
 	if ((s64)(vtime - oldest) < 0)
 		vtime = oldest;
-	if (mark == QUEUED_SHARED)
+	if (queued_kind(mark) == QUEUED_SHARED)
 		return dsq_move_vtime(it, p, shared_queue(tier), vtime);
-	if (mark == QUEUED_PINNED)
+	if (queued_kind(mark) == QUEUED_PINNED)
 		return dsq_move_vtime(it, p, pinned_queue(t->queued_cpu, tier), vtime);
 	return mark >= QUEUED_HELD && dsq_move(it, p, hold_queue(mark - QUEUED_HELD));
 }
@@ -161,12 +160,18 @@ static __noinline bool let_go_of(struct bpf_iter_scx_dsq *it, struct task_struct
 		if (begin_hold(above, now))
 			start_letting_go(above, LEAST_PAUSE);
 	} else {
-		t->queued_cpu = scx_bpf_task_cpu(p);
-		if (!change_queue(t, QUEUED_HELD + index, pinned ? QUEUED_PINNED : QUEUED_SHARED))
+		u32 mark = queued_mark(pinned, t->tier % NR_TIERS);
+		s32 cpu = t->queued_cpu;
+
+		/* Counted before others can take it out. */
+		count_queued(cpu, mark, 1);
+		if (!change_queue(t, QUEUED_HELD + index, mark)) {
+			count_queued(cpu, mark, -1);
 			return false;
+		}
 		t->runnable_at = now;
+		tell_arrival(p, queued_tier(mark), pinned);
 		prepay(t, now);
-		count_queued(p, t, pinned);
 	}
 	end_hold(index, waited);
 	/* Let go of without time: the next wait is a new one. */
@@ -234,6 +239,9 @@ __noinline bool let_go_holder(s32 pid, u32 index)
 	if (!p)
 		return false;
 	t = task_state(p);
+	/* Marked as held it is a moment before the kernel has put it there, and from elsewhere it cannot be moved. */
+	if (BPF_CORE_READ(p, scx.dsq, id) != hold_queue(index))
+		t = NULL;
 	bpf_rcu_read_lock();
 	if (bpf_iter_scx_dsq_new(&it, hold_queue(index), 0) == 0 && t)
 		gone = let_go_of(&it, p, t, index, clock_ns());
@@ -298,8 +306,11 @@ static int let_go(void *map, u32 *index, struct limit_timer *slot)
 	if (held && (s64)(now - l->held_since) > 0)
 		relaxed_add(&l->held_ns, now - l->held_since);
 	l->held_since = now;
-	/* Partner: begin_hold(), which starts the timer where it finds that nobody was held. */
-	if (!*(volatile u32 *)&l->held)
+	/*
+	 * Partner: begin_hold(), which starts the timer where it finds that nobody was held. Who could not be moved, and
+	 * stands here with another mark, is moved by the next who looks.
+	 */
+	if (!*(volatile u32 *)&l->held && !scx_bpf_dsq_nr_queued(hold_queue(*index)))
 		return 0;
 	if (gaps_beyond(*index)) {
 		set_holding(*index); /* in this mode since it has held them */

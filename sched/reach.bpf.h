@@ -13,7 +13,7 @@
  * arrivals[] (gave_up()). So one sees the other, and the bit is set. The kernel puts a task into its queue only after
  * enqueue() has returned: between two looks in vain with the same arrivals, and with as many in the queue as were announced,
  * that has happened, unless a virtual CPU stood still just there. The next round of looks (look.bpf.h) sets the bits of all
- * that wait, and repairs it.
+ * that wait, and interrupts a CPU for who was not to be found.
  *
  * Limits: when a task comes, each of its CPUs passes once or twice over those that are bound elsewhere.
  */
@@ -36,15 +36,20 @@ static __always_inline u64 allowed_word(struct task_struct *p, u32 w)
 	return word;
 }
 
-/* A task is queued for this tier, and was counted among the arrivals. Partner: gave_up(). */
-static __noinline void invite(struct task_struct *p, u32 tier)
+/* A task is queued for this tier, and was counted among the arrivals. Was any of its CPUs not to find it? Partner: gave_up(). */
+static __noinline bool invite(struct task_struct *p, u32 tier)
 {
+	bool any = false;
+
 	for (u32 w = 0; w < MASK_WORDS && w * 64 < config.nr_cpus; w++) {
 		u64 *word = &may_find[tier % NR_TIERS][w], bits = allowed_word(p, w);
 
-		if (bits & ~*(volatile u64 *)word)
+		if (bits & ~*(volatile u64 *)word) {
 			ordered_or(word, bits);
+			any = true;
+		}
 	}
+	return any;
 }
 
 static __always_inline bool may_find_in(u32 tier, s32 cpu)

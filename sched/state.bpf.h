@@ -75,7 +75,7 @@ struct task_state {
 	u32 queued;	  /* enum queued_as; changed by atomic operations: withdraw() of any CPU, let_go_one() */
 	bool sync_wake;	  /* its waker said that it would sleep */
 	s32 woken_on;
-	s32 queued_cpu;	  /* for QUEUED_PINNED */
+	s32 queued_cpu;	  /* where it waits: for QUEUED_PINNED, and for who is held and will be that */
 	u8 lent_tier;	  /* the lender's */
 	s32 lender;	  /* who waits for lent_lock */
 	u64 wanted_lock;  /* the kernel lock that it sleeps for; 0: none */
@@ -92,8 +92,27 @@ struct task_state {
 	u64 charged_exec; /* sum_exec_runtime up to which it has been charged */
 };
 
-/* QUEUED_TAKEN: out of a hold, to run in a gap. From QUEUED_HELD on: held, by which limit, a cgroup's slot. */
-enum queued_as { NOT_QUEUED, QUEUED_SHARED, QUEUED_PINNED, QUEUED_TAKEN, QUEUED_HELD = 16 };
+/*
+ * How a task is queued, in one word, so that who takes it out of there gives back what was counted, whatever the task's tier
+ * is by then. QUEUED_TAKEN: out of a hold, to run in a gap. From QUEUED_HELD on: held, by which limit, a cgroup's slot.
+ */
+enum queued_as { NOT_QUEUED, QUEUED_SHARED, QUEUED_PINNED, QUEUED_TAKEN, QUEUED_KINDS, QUEUED_HELD = QUEUED_KINDS * NR_TIERS };
+
+static __always_inline u32 queued_mark(bool pinned, u32 tier)
+{
+	return (pinned ? QUEUED_PINNED : QUEUED_SHARED) + tier * QUEUED_KINDS;
+}
+
+/* QUEUED_HELD for any limit. */
+static __always_inline u32 queued_kind(u32 mark)
+{
+	return mark >= QUEUED_HELD ? QUEUED_HELD : mark % QUEUED_KINDS;
+}
+
+static __always_inline u32 queued_tier(u32 mark)
+{
+	return mark / QUEUED_KINDS % NR_TIERS;
+}
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);

@@ -13,8 +13,12 @@
  *   time    0 ms            950 ms          1000 ms
  *   CPU 1   ours stops      the hog runs    looks[1]: taken for 1000 ms by the hog, and a task of ours waits
  *
- * Limits: the run queue is read without its lock, so what is found may have left. The loader compares id and
- * start time in /proc before it does anything. SCHED_DEADLINE tasks are not looked for: the kernel bounds what they use.
+ * A task that has the priority of one that waits for its lock stands there, too: then it is that one which is told of,
+ * and lowered.
+ *
+ * Limits: a task that sleeps for a moment before a second is over is not found, and leaves others that moment. The run
+ * queue is read without its lock, so what is found may have left. The loader compares id and start time in /proc before
+ * it does anything. SCHED_DEADLINE tasks are not looked for: the kernel bounds what they use.
  */
 #ifndef TEMPER_TAKEN_BPF_H
 #define TEMPER_TAKEN_BPF_H
@@ -64,9 +68,11 @@ static __always_inline void inherit_throttle(struct task_struct *child)
 	if (child->policy != SCHED_IDLE)
 		return;
 	of = bpf_map_lookup_elem(&throttled, &parent);
-	if (!of)
+	/* With its policy back a parent is idle by its own will. */
+	if (!of || (of->given_back && bpf_get_current_task_btf()->policy == SCHED_IDLE))
 		return;
 	mine = *of;
+	mine.given_back = 0;
 	mine.start = bpf_ktime_get_boot_ns();
 	mine.inherited = true;
 	if (of->policy & SCHED_RESET_ON_FORK) {
@@ -135,9 +141,19 @@ static __always_inline bool waits_for(struct cpu_state *c, u32 cpu)
 	if (scx_bpf_dsq_nr_queued(DSQ_LOCAL_ON | cpu) > 0)
 		return true;
 	for (u32 tier = 0; tier < NR_TIERS; tier++)
-		if (c->pinned[tier] || queued[tier])
+		if (c->pinned[tier] || within_reach(tier, cpu))
 			return true;
 	return false;
+}
+
+/* Whose priority it has, if it has none of its own. */
+static __always_inline struct task_struct *donor_of(struct task_struct *p)
+{
+	u32 policy = BPF_CORE_READ(p, policy);
+
+	if (policy == SCHED_FIFO || policy == SCHED_RR || !bpf_core_field_exists(p->pi_top_task))
+		return NULL;
+	return BPF_CORE_READ(p, pi_top_task);
 }
 
 __noinline int look_at_cpu(u32 cpu)
@@ -159,10 +175,13 @@ __noinline int look_at_cpu(u32 cpu)
 	if (!p)
 		return 0;
 	/* Nothing has been heard of it since the scheduler was attached: count from here on. */
-	if (!c->free_until)
+	if (!c->free_until || c->running)
 		c->free_until = now;
-	struct task_struct *task = (void *)p;
+	struct task_struct *task = (void *)p, *donor = donor_of(task);
 
+	look->donor = !!donor;
+	if (donor)
+		task = donor;
 	look->start = BPF_CORE_READ(task, start_boottime);
 	look->process = BPF_CORE_READ(task, tgid);
 	look->kernel = !!(BPF_CORE_READ(task, flags) & PF_KTHREAD);

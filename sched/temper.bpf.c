@@ -186,7 +186,7 @@ static __noinline bool take_shared(u32 tier, s32 cpu)
 	if (dsq_move_to_local(shared_queue(tier)))
 		return true;
 	end_transit(c);
-	if ((s32)(*(volatile u32 *)&queued[tier] - *(volatile u32 *)&in_transit[tier]) <= scx_bpf_dsq_nr_queued(shared_queue(tier)))
+	if ((s32)*(volatile u32 *)&queued[tier] <= scx_bpf_dsq_nr_queued(shared_queue(tier)))
 		gave_up(tier, cpu, saw);
 	return false;
 }
@@ -303,7 +303,7 @@ void BPF_PROG(temper_dispatch, s32 cpu, struct task_struct *prev)
 	for (u32 tier = 0; tier < NR_TIERS; tier++) {
 		if (tier == TIER_BACKGROUND && !may_take_background(cpu))
 			break;
-		c->seen[tier] = arrivals[tier];
+		read_first(&c->seen[tier], &arrivals[tier]);
 		if (c->lend_to && c->lend_tier == tier && take_holder(cpu)) {
 			c->parole_next = LEAST_TURN;
 			return;
@@ -352,7 +352,7 @@ void BPF_PROG(temper_running, struct task_struct *p)
 	if (!t)
 		return;
 	/* Another that got in before it leaves it where it is: in transit. */
-	if (t->queued == QUEUED_SHARED)
+	if (queued_kind(t->queued) == QUEUED_SHARED)
 		end_transit(c);
 	withdraw(t, now);
 	/* It has been in no queue: the kernel put it back where it ran, after a change of its policy, say. */

@@ -13,7 +13,7 @@
  *   0 ms      the hog takes the CPU, a task of ours is bound to it
  *   500 ms    map "hogs" names the hog
  *   1000 ms   the hog is lowered: first it is written into map "throttled", then its policy is set
- *   1050 ms   its policy is set back, then the entry is deleted
+ *   1050 ms   its policy is set back; the entry is deleted 2 s later, for the sake of children that are being forked
  *
  * A loader that is killed between leaves the entry in the pinned map, and the next one gives the policy back. Who has set
  * the task's policy meanwhile wins: only a task that is still SCHED_IDLE gets it back.
@@ -47,6 +47,7 @@
 /* A kernel that has a server for sched_ext gives them a turn after 950 ms: leave it the first word. */
 #define PATIENCE (1000 * MS)
 #define TURN (50 * MS)
+#define LINGER (2000 * MS) /* longer than a fork takes */
 
 static struct {
 	struct throttle_maps use;
@@ -124,17 +125,39 @@ static bool is_still_lowered(int tid, const struct temper_throttled *t)
 	return s.start_ticks == ticks_of(t->start);
 }
 
-static void give_back(int tid, const struct temper_throttled *t)
+/* True: it has its policy back now; else it is gone, somebody has set it meanwhile, or it cannot be set. */
+static bool give_back(int tid, const struct temper_throttled *t)
 {
 	const struct sched_param param = { .sched_priority = t->priority };
 
-	if (is_still_lowered(tid, t) && sched_setscheduler(tid, t->policy, &param) && errno != ESRCH)
+	if (!is_still_lowered(tid, t))
+		return false;
+	if (!sched_setscheduler(tid, t->policy, &param))
+		return true;
+	if (errno != ESRCH)
 		note("cannot give process %d its policy back: %s", tid, strerror(errno));
+	return false;
+}
+
+/*
+ * A child that was forked while its parent was lowered may not have been entered yet, or may not be in /proc yet: entries
+ * of the one and of the other stay for LINGER.
+ */
+static bool may_be_forking(int tid, const struct temper_throttled *t, unsigned long long now)
+{
+	struct process_stat s;
+	struct timespec boot;
+
+	if (t->given_back)
+		return now - t->given_back < LINGER;
+	clock_gettime(CLOCK_BOOTTIME, &boot);
+	return t->inherited && !read_stat(tid, &s) && boot.tv_sec * 1000 * MS + boot.tv_nsec - t->start < LINGER;
 }
 
 /* All that were lowered for the sake of a CPU on which no turn is under way. */
 static void give_back_all(int throttled, const unsigned long long *turn_ends)
 {
+	unsigned long long now = monotonic_ns();
 	unsigned tid, *before = NULL;
 	struct temper_throttled t;
 
@@ -142,8 +165,12 @@ static void give_back_all(int throttled, const unsigned long long *turn_ends)
 	for (; !bpf_map_get_next_key(throttled, before, &tid); before = &tid) {
 		if (bpf_map_lookup_elem(throttled, &tid, &t) || (turn_ends && turn_ends[t.cpu % TEMPER_MAX_CPUS]))
 			continue;
-		give_back(tid, &t);
-		bpf_map_delete_elem(throttled, &tid);
+		if (!t.given_back && give_back(tid, &t)) {
+			t.given_back = now;
+			bpf_map_update_elem(throttled, &tid, &t, BPF_EXIST);
+		} else if (!may_be_forking(tid, &t, now)) {
+			bpf_map_delete_elem(throttled, &tid);
+		}
 	}
 }
 
@@ -162,7 +189,7 @@ static int lower(const struct temper_look *look, unsigned cpu, bool *did)
 	if (!throttle.sees_all)
 		return ESRCH;
 	t.policy = sched_getscheduler(tid);
-	if (!read_stat(tid, &s) || s.start_ticks != ticks_of(look->start) || s.cpu != (int)cpu || !is_real_time(t.policy) || sched_getparam(tid, &param))
+	if (!read_stat(tid, &s) || s.start_ticks != ticks_of(look->start) || (!look->donor && s.cpu != (int)cpu) || !is_real_time(t.policy) || sched_getparam(tid, &param))
 		return 0;
 	t.priority = param.sched_priority;
 	if (bpf_map_update_elem(throttle.use.throttled, &tid, &t, BPF_ANY))

@@ -245,15 +245,17 @@ static bool is_roots(struct cgroup *cgrp)
 static s32 open_slot(struct cgroup *cgrp, u32 weight)
 {
 	struct cgroup *above = cgrp->level > 0 ? bpf_cgroup_ancestor(cgrp, cgrp->level - 1) : NULL;
-	u32 index, *mine, parent_index = above ? slot_of(above) : NO_SLOT;
-	struct cgroup_slot *s, *parent = NULL;
+	u32 index, *mine, parent = above ? stored_slot(above) : NO_SLOT, parent_index = parent & ~SHARED_SLOT;
+	struct cgroup_slot *s, *its = NULL;
 
 	if (above)
 		bpf_cgroup_release(above);
 	mine = bpf_cgrp_storage_get(&cgroup_slots, cgrp, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!mine)
 		return -ENOMEM;
-	if (bpf_map_pop_elem(&free_slots, &index) && (!is_roots(cgrp) || bpf_map_pop_elem(&reserved_slots, &index))) {
+	/* Below one that found none, what that one was given is not known either. */
+	if ((parent & SHARED_SLOT) ||
+	    (bpf_map_pop_elem(&free_slots, &index) && (!is_roots(cgrp) || bpf_map_pop_elem(&reserved_slots, &index)))) {
 		*mine = parent_index | SHARED_SLOT;
 		COUNT(crowded);
 		return 0;
@@ -262,7 +264,7 @@ static s32 open_slot(struct cgroup *cgrp, u32 weight)
 	if (!s)
 		return -ENOMEM;
 	if (parent_index != NO_SLOT)
-		parent = slot_at(parent_index);
+		its = slot_at(parent_index);
 	__builtin_memset(s->nr, 0, sizeof(s->nr));
 	__builtin_memset(s->sum, 0, sizeof(s->sum));
 	s->weight = weight;
@@ -270,7 +272,7 @@ static s32 open_slot(struct cgroup *cgrp, u32 weight)
 	s->parent = parent_index;
 	s->policy = 0;
 	s->limited = 0;
-	s->default_tier = default_tier(cgrp, parent ? parent->default_tier : TIER_STANDARD);
+	s->default_tier = default_tier(cgrp, its ? its->default_tier : TIER_STANDARD);
 	policy_of(s, index);
 	*mine = index;
 	return 0;

@@ -129,9 +129,9 @@ func (r Report) Total() (n int) {
 // Works tells whether the scheduler attaches, and no test failed.
 func (r Report) Works() bool { return r.Refused == "" && len(r.Failed) == 0 }
 
-// Skip is which tests do not belong to the functional ones, as -test.skip takes it: those of figures, and of other
+// Skip is which tests do not belong to the functional ones, as -test.skip takes it: those of figures, of profiles, and of other
 // machines.
-const Skip = "^Test(Timed|Interrupted|Topology)"
+const Skip = "^Test(Timed|Interrupted|Topology|AppArmor)"
 
 // Verdict is the report in a few words.
 func (r Report) Verdict() string {

@@ -26,7 +26,7 @@ func load(t *testing.T) {
 	t.Helper()
 	const securityfs = "/sys/kernel/security"
 	if !host.Exists(profiles) {
-		t.Skip("no profiles in " + profiles + ": 'make test-guest' puts them there")
+		t.Fatal("no profiles in " + profiles + ": 'make test-guest' puts them there")
 	}
 	if err := unix.Mount("securityfs", securityfs, "securityfs", 0, ""); err != nil {
 		t.Fatal(err)

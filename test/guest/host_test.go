@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"temper.dev/temper/internal/cgroup"
 	"temper.dev/temper/internal/enforce"
 	"temper.dev/temper/internal/exit"
 )
@@ -123,11 +125,18 @@ func TestCPUThatComesWhileAttaching(t *testing.T) {
 
 // On a hybrid host the cpu controller is one of cgroup v1.
 func TestHybridHostIsRefused(t *testing.T) {
-	write(t, root.Cgroup("/cgroup.subtree_control"), "-cpu")
 	old := t.TempDir()
-	if err := unix.Mount("none", old, "cgroup", 0, "cpu"); err != nil {
-		t.Fatal(err)
-	}
+	eventually(t, "cgroup v1 has the cpu controller", func() bool {
+		var all []string
+		if err := cgroup.Walk(root, func(cg string) { all = append(all, cg) }); err != nil {
+			t.Fatal(err)
+		}
+		slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) }) // children before their parents
+		for _, cg := range append(all, "/") {
+			_ = os.WriteFile(root.Cgroup(cg+"/cgroup.subtree_control"), []byte("-cpu"), 0)
+		}
+		return unix.Mount("none", old, "cgroup", 0, "cpu") == nil
+	})
 	t.Cleanup(func() {
 		if err := unix.Unmount(old, 0); err != nil {
 			t.Error(err)

@@ -26,6 +26,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(napRole) != "" {
 		beNapping()
 	}
+	if priority := os.Getenv(boostRole); priority != "" {
+		beBoosted(priority)
+	}
 	if os.Getenv(largeRole) != "" {
 		beLarge()
 	}
