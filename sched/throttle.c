@@ -11,7 +11,7 @@
  * A CPU that is taken for ever so leaves 50 of 1,050 ms to others.
  *
  *   0 ms      the hog takes the CPU, a task of ours is bound to it
- *   500 ms    map "hogs" names the hog
+ *   400 ms    map "hogs" names the hog
  *   1000 ms   the hog is lowered: first it is written into map "throttled", then its policy is set
  *   1050 ms   its policy is set back; the entry is deleted 2 s later, for the sake of children that are being forked
  *
@@ -40,9 +40,9 @@
 #include "loader.h"
 
 #define MS 1000000ull
-#define LOOK_EVERY (200 * MS)
+#define LOOK_EVERY (400 * MS) /* each look holds up whoever runs there */
 #define LOOK_IN_TURN (10 * MS)
-#define TELL_AFTER (500 * MS)
+#define TELL_AFTER (300 * MS)
 #define FORGET_AFTER (3000 * MS)
 /* A kernel that has a server for sched_ext gives them a turn after 950 ms: leave it the first word. */
 #define PATIENCE (1000 * MS)

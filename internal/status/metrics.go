@@ -63,7 +63,7 @@ var (
 	reserved     = declare("gauge", "reservation_cpus", "CPUs up to which critical comes before standard; no series where it does however much it uses.")
 	criticalOver = declare("counter", "reservation_exhausted_total", "Times that the critical tier had used up its reservation.")
 
-	taken     = declare("gauge", "real_time_cpus", "CPUs that a real-time task has had for half a second or longer; starving: others wait there.", "starving")
+	taken     = declare("gauge", "real_time_cpus", "CPUs that a real-time task has had for 0.3 s or longer; starving: others wait there.", "starving")
 	throttles = declare("counter", "real_time_throttles_total", "Turns of 50 ms that were taken from real-time tasks for those that waited.")
 
 	crowded      = declare("gauge", "cgroups_crowded", "Cgroups beyond the 16,383 that can be told apart: their tasks run as background, and limits of their own are not kept.")

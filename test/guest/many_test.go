@@ -71,7 +71,7 @@ func lateness(t *testing.T, n int) (is [3]time.Duration) {
 	defer end()
 	var windows [3][3]time.Duration
 	for w := range windows {
-		out := outputIn(t, "/critical", "lateness", "2000", "0")
+		out := outputIn(t, "/critical", "lateness", "4000", "0")
 		if _, err := fmt.Sscan(string(out), &windows[w][0], &windows[w][1], &windows[w][2]); err != nil {
 			t.Fatalf("%q: %v", out, err)
 		}
