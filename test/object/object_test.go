@@ -4,12 +4,14 @@
 package object
 
 import (
+	"debug/elf"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/btf"
 )
 
 // unordered return nothing, and are no barrier on arm64.
@@ -17,15 +19,11 @@ var unordered = []asm.AtomicOp{asm.AddAtomic, asm.AndAtomic, asm.OrAtomic, asm.X
 
 // An atomic operation without a barrier is one that its source calls relaxed.
 func TestAtomicsThatOrderNothingAreCalledRelaxed(t *testing.T) {
-	spec, err := ebpf.LoadCollectionSpec("../../build/temper.bpf.o")
-	if err != nil {
-		t.Fatal("make sched builds it: ", err)
-	}
 	ordered, relaxed := 0, 0
 	seen := map[string]bool{}
-	for name, program := range spec.Programs {
+	for section, instructions := range programs(t) {
 		line := ""
-		for i, ins := range program.Instructions {
+		for i, ins := range instructions {
 			if source := ins.Source(); source != nil {
 				line = source.String()
 			}
@@ -40,7 +38,7 @@ func TestAtomicsThatOrderNothingAreCalledRelaxed(t *testing.T) {
 			relaxed++
 			if !strings.Contains(line, "relaxed_add") && !seen[line] {
 				seen[line] = true
-				t.Errorf("%s, instruction %d: %v has no barrier, and its source line is\n\t%s", name, i, ins, strings.TrimSpace(line))
+				t.Errorf("%s, instruction %d: %v has no barrier, and its source line is\n\t%s", section, i, ins, strings.TrimSpace(line))
 			}
 		}
 	}
@@ -48,4 +46,40 @@ func TestAtomicsThatOrderNothingAreCalledRelaxed(t *testing.T) {
 	if ordered < 20 || relaxed == 0 {
 		t.Error("the object has more than that")
 	}
+}
+
+// programs are the instructions of each section, with their source lines.
+func programs(t *testing.T) map[string]asm.Instructions {
+	t.Helper()
+	file, err := os.Open("../../build/temper.bpf.o")
+	if err != nil {
+		t.Fatal("make sched builds it: ", err)
+	}
+	defer file.Close()
+	object, err := elf.NewFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, lines, err := btf.LoadSpecAndExtInfosFromReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]asm.Instructions{}
+	for _, s := range object.Sections {
+		if s.Type != elf.SHT_PROGBITS || s.Flags&elf.SHF_EXECINSTR == 0 || s.Size == 0 {
+			continue
+		}
+		instructions, err := asm.AppendInstructions(nil, s.Open(), object.ByteOrder, "linux")
+		if err != nil {
+			t.Fatal(s.Name, err)
+		}
+		_, offsets, _ := lines.Section(s.Name)
+		for i, each := 0, instructions.Iterate(); each.Next(); {
+			for ; i < len(offsets) && offsets[i].Offset <= each.Offset; i++ {
+				*each.Ins = each.Ins.WithSource(offsets[i].Line)
+			}
+		}
+		all[s.Name] = instructions
+	}
+	return all
 }
