@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -102,10 +103,7 @@ func TestAnAPIServerThatGoesAndComes(t *testing.T) {
 		return slices.ContainsFunc(n.state().Problems, func(p string) bool { return strings.Contains(p, "cannot watch pods") })
 	})
 	time.Sleep(*away)
-	if err := os.RemoveAll(n.root.Cgroup(batch)); err != nil {
-		t.Fatal(err)
-	}
-	fixture.Cgroup(t, n.root, batch)
+	n.makeAnew(batch)
 	eventually(t, "a known pod whose cgroup is made anew has its tier again", func() bool { return n.idle(batch) == "1" })
 	unknown := "/kubepods/besteffort/pod00000000-0000-0000-0000-000000000001"
 	fixture.Cgroup(t, n.root, unknown)
@@ -137,7 +135,7 @@ func TestAnAPIServerThatIsAway(t *testing.T) {
 		return err == nil && strings.Contains(string(text), "kube-system/batch")
 	})
 	n.end(syscall.SIGKILL)
-	fixture.Write(t, n.root, "/sys/fs/cgroup"+batch+"/cpu.idle", "0")
+	n.makeAnew(batch)
 	n.start(regexp.MustCompile(`server: .*`).ReplaceAll(asAgent(t, n.name), []byte("server: https://127.0.0.1:1")))
 	eventually(t, "the pod is in background again", func() bool { return n.idle(batch) == "1" })
 	eventually(t, "it is told", func() bool {
@@ -154,4 +152,14 @@ func TestAnAPIServerThatIsAway(t *testing.T) {
 	if n.idle(batch) != "0" {
 		t.Error("a tier is in force that nobody has said")
 	}
+}
+
+// makeAnew has another cgroup of the same name in the place of one. Its id is another, as it always is with the kernel's: where a
+// directory is removed first, the next may have its number.
+func (n *node) makeAnew(cg string) {
+	n.t.Helper()
+	if err := os.Rename(n.root.Cgroup(cg), filepath.Join(n.t.TempDir(), "gone")); err != nil {
+		n.t.Fatal(err)
+	}
+	fixture.Cgroup(n.t, n.root, cg)
 }
