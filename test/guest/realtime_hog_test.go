@@ -42,17 +42,26 @@ func (p policy) String() string {
 
 const resetOnFork = 0x40000000 // SCHED_RESET_ON_FORK, of policies
 
+// policyOf asks twice where the policy changed between its two questions, as it does when a turn begins or ends.
 func policyOf(t *testing.T, tid int) policy {
 	t.Helper()
-	class, _, errno := unix.RawSyscall(unix.SYS_SCHED_GETSCHEDULER, uintptr(tid), 0, 0)
-	if errno != 0 {
-		t.Fatal(errno)
+	class := func() int {
+		c, _, errno := unix.RawSyscall(unix.SYS_SCHED_GETSCHEDULER, uintptr(tid), 0, 0)
+		if errno != 0 {
+			t.Fatal(errno)
+		}
+		return int(c)
 	}
-	var param int32
-	if _, _, errno := unix.RawSyscall(unix.SYS_SCHED_GETPARAM, uintptr(tid), uintptr(unsafe.Pointer(&param)), 0); errno != 0 {
-		t.Fatal(errno)
+	for {
+		before := class()
+		var param int32
+		if _, _, errno := unix.RawSyscall(unix.SYS_SCHED_GETPARAM, uintptr(tid), uintptr(unsafe.Pointer(&param)), 0); errno != 0 {
+			t.Fatal(errno)
+		}
+		if class() == before {
+			return policy{before, int(param)}
+		}
 	}
-	return policy{int(class), int(param)}
 }
 
 func setPolicy(tid int, p policy) error {
