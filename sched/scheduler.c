@@ -7,6 +7,7 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,6 +85,58 @@ static enum temper_status map_tiers(int tiers_fd)
 	return TEMPER_OK;
 }
 
+/*
+ * Tasks' and cgroups' storage goes from one scheduler to the next, also where another loader made it: since 6.14, a CPU that
+ * goes while the kernel frees such a map can stop the kernel for good, and a CPU that goes is what ends the scheduler
+ * (docs/decisions/0048). What the last scheduler left in it is cleared by temper_init_task() and open_slot().
+ */
+static const char *const stores[] = { "task_states", "cgroup_slots" };
+#define NR_STORES (sizeof(stores) / sizeof(*stores))
+static int kept[NR_STORES] = { -1, -1 }; /* descriptors; negative: there is none */
+
+static void keep(unsigned store, int fd)
+{
+	if (fd < 0)
+		return;
+	if (kept[store] >= 0)
+		close(kept[store]);
+	kept[store] = fd;
+}
+
+static void keep_pinned_stores(void)
+{
+	for (unsigned i = 0; options.pin_dir && i < NR_STORES; i++)
+		if (kept[i] < 0)
+			keep(i, open_pinned(stores[i]));
+}
+
+/* Another version's may be laid out differently, or may be no such map at all. */
+static bool is_like(int fd, const struct bpf_map *map)
+{
+	struct bpf_map_info info = {};
+	unsigned size = sizeof(info);
+
+	return !bpf_map_get_info_by_fd(fd, &info, &size) && info.type == bpf_map__type(map) && info.key_size == bpf_map__key_size(map) &&
+	       info.value_size == bpf_map__value_size(map) && info.map_flags == bpf_map__map_flags(map);
+}
+
+static enum temper_status use_kept_stores(struct scheduler *s)
+{
+	for (unsigned i = 0; i < NR_STORES; i++) {
+		struct bpf_map *map = bpf_object__find_map_by_name(s->object, stores[i]);
+
+		if (kept[i] >= 0 && is_like(kept[i], map) && bpf_map__reuse_fd(map, kept[i]))
+			return fail(TEMPER_LOAD_FAILED, "cannot use map %s of the scheduler before: %s", stores[i], strerror(errno));
+	}
+	return TEMPER_OK;
+}
+
+static void keep_stores(struct scheduler *s)
+{
+	for (unsigned i = 0; i < NR_STORES; i++)
+		keep(i, fcntl(bpf_object__find_map_fd_by_name(s->object, stores[i]), F_DUPFD_CLOEXEC, 0));
+}
+
 /* What the pins say of a scheduler of ours; false where there is none. */
 static bool read_pinned_info(struct temper_info *info)
 {
@@ -150,6 +203,7 @@ enum temper_status take_over(struct scheduler *s, bool *adopted)
 	struct temper_info info;
 
 	*adopted = false;
+	keep_pinned_stores();
 	if (read_pinned_info(&info)) {
 		*adopted = same_scheduler(s, &info);
 		if (*adopted)
@@ -331,8 +385,9 @@ enum temper_status load(struct scheduler *s)
 	s->object = bpf_object__open_mem(object_start, object_end - object_start, &open_options);
 	if (!s->object)
 		return fail(TEMPER_LOAD_FAILED, "cannot open the BPF object: %s", strerror(errno));
-	if ((status = configure(s) ?: adapt_ops(s) ?: load_programs(s)))
+	if ((status = configure(s) ?: adapt_ops(s) ?: use_kept_stores(s) ?: load_programs(s)))
 		return status;
+	keep_stores(s);
 	s->exit_fd = map_fd(s, "exit_info");
 	status = describe(s) ?: map_tiers(map_fd(s, "tiers")) ?: map_control(s, map_fd(s, "control"));
 	if (status)
@@ -343,7 +398,7 @@ enum temper_status load(struct scheduler *s)
 	return pin_maps(s->object);
 }
 
-/* The end first, so that no wait seems to last for ever. Before the scheduler is there, no task has a state to note them in. */
+/* The end first, so that no wait seems to last for ever. What they note of a task before the scheduler knows it is cleared. */
 static enum temper_status hear_of_waits(struct scheduler *s)
 {
 	static const char *const programs[] = { "temper_contention_end", "temper_contention_begin" };

@@ -39,6 +39,7 @@ s32 BPF_PROG(temper_init_task, struct task_struct *p, struct scx_init_task_args 
 
 	if (!t)
 		return -ENOMEM;
+	__builtin_memset(t, 0, sizeof(*t)); /* the last scheduler's, perhaps */
 	if (args->fork)
 		inherit_throttle(p);
 	enter_cgroup(t, args->cgroup);

@@ -224,7 +224,15 @@ type knownSlots struct {
 func openSlots(t *testing.T) *knownSlots {
 	t.Helper()
 	k := &knownSlots{slots: mapNamed(t, "cgroup_slots"), cgroups: mapNamed(t, "cgroups")}
-	info, err := k.cgroups.Info()
+	offset := offsetsIn(t, k.cgroups, "cgroup_slot")
+	k.id, k.policy, k.limited, k.defaultTier = offset("id"), offset("policy"), offset("limited"), offset("default_tier")
+	return k
+}
+
+// offsetsIn says where a map's struct has its members.
+func offsetsIn(t *testing.T, m *ebpf.Map, name string) func(member string) uint32 {
+	t.Helper()
+	info, err := m.Info()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,19 +246,18 @@ func openSlots(t *testing.T) *knownSlots {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var slot *btf.Struct
-	if err := spec.TypeByName("cgroup_slot", &slot); err != nil {
+	var members *btf.Struct
+	if err := spec.TypeByName(name, &members); err != nil {
 		t.Fatal(err)
 	}
-	offset := func(name string) uint32 {
-		i := slices.IndexFunc(slot.Members, func(m btf.Member) bool { return m.Name == name })
+	return func(member string) uint32 {
+		t.Helper()
+		i := slices.IndexFunc(members.Members, func(m btf.Member) bool { return m.Name == member })
 		if i < 0 {
-			t.Fatal("a slot has no ", name)
+			t.Fatalf("%s has no %s", name, member)
 		}
-		return slot.Members[i].Offset.Bytes()
+		return members.Members[i].Offset.Bytes()
 	}
-	k.id, k.policy, k.limited, k.defaultTier = offset("id"), offset("policy"), offset("limited"), offset("default_tier")
-	return k
 }
 
 func (k *knownSlots) known(t *testing.T, cg string) (is known) {
