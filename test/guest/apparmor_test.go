@@ -81,7 +81,7 @@ func TestAppArmorOfTheRuntimeIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := startAgentInside(t, runs(t, under("containerd-default", "temper")), "tiers: {}")
-	if s := a.await(enforce.CPUIdle); !strings.Contains(s.Reason, want) || !strings.Contains(s.Exits[0].Text, want) {
+	if s := a.await(enforce.CPUIdle); !strings.Contains(s.Reason, want) || !strings.Contains(last(s.Exits).Text, want) {
 		t.Errorf("%s, %+v", s.Reason, s.Exits)
 	}
 }
