@@ -126,7 +126,7 @@ build/apparmor/%: $(PROFILES) | build/guest
 test-guest: build guest-tests $(PROFILED) ## scheduler, loader and agent in a real kernel, in an emulated machine
 	timeout 2000 bin/temper lab exec --timeout 1800s --cpus 2 --console build/console.log --file /guest.test=build/guest.test \
 		$(foreach p,$(PROFILED),--file /apparmor/$(notdir $p)=$p) -- \
-		/guest.test -test.v -test.timeout 29m -test.skip '^Test(Timed|Interrupted|Topology)' || { status=$$?; cat build/console.log; exit $$status; }
+		/guest.test -test.v -test.timeout 29m -test.skip '^Test(Timed|Interrupted|Topology|CoreScheduling)' || { status=$$?; cat build/console.log; exit $$status; }
 	bin/temper lab survey --kernels 6.18 --check records/kernels.json
 	$(MAKE) topologies TOPOLOGIES='1x2x2 2x2x1'
 
@@ -188,7 +188,10 @@ peers: build ## the schedulers of others that Temper is compared with, in build/
 
 kernels: build guest-tests ## find out on which of the archive's kernels the scheduler works; records/kernels.json
 	scripts/upstream.sh 6.12
-	bin/temper lab survey --kernels 6.12 --suite build/guest.test --json records/kernels.json
+	scripts/upstream.sh 7.3 lazy
+	bin/temper lab survey --kernels 6.12,lazy-7.3 --suite build/guest.test --json records/kernels.json
+	timeout 900 bin/temper lab exec --timeout 800s --kernel lazy-7.3 --topology 1x2x2 --file /guest.test=build/guest.test -- \
+		/guest.test -test.v -test.run '^Test(Topology|CoreScheduling)'
 	bin/temper lab survey --suite build/guest.test --json records/kernels.json
 
 generate: ## what follows from the API's types, deep copies and CustomResourceDefinitions; and the chart's manifests

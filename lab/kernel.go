@@ -64,8 +64,8 @@ func (c Cache) kernelDir(release string) string { return c.path("kernels", relea
 // Vmlinuz is the path of a cached kernel.
 func (c Cache) Vmlinuz(k Kernel) string { return filepath.Join(c.kernelDir(k.Release), "vmlinuz") }
 
-// cachedKernel is the release of a kernel that the lab runs: Debian's, or one of scripts/upstream.sh.
-var cachedKernel = regexp.MustCompile(`^(\d+\.\d+)\.\S+-(?:cloud-amd64|temper)$`)
+// cachedKernel is the release of a kernel that the lab runs: Debian's, or one of scripts/upstream.sh, with its variant before it.
+var cachedKernel = regexp.MustCompile(`^((?:[a-z]+-)?\d+\.\d+)\.\S+-(?:cloud-amd64|temper)$`)
 
 // CachedKernels lists what needs no network, newest first.
 func (c Cache) CachedKernels() ([]Kernel, error) {

@@ -325,7 +325,7 @@ static __noinline bool missed_arrival(u32 tier, s32 cpu)
 static void recheck(u32 tier, s32 cpu)
 {
 	open_cpu(tier, cpu);
-	if (missed_arrival(tier, cpu) || (tier == TIER_BACKGROUND && !may_take_background(cpu)) || scx_bpf_dsq_nr_queued(DSQ_LOCAL)) {
+	if (missed_arrival(tier, cpu) || (tier == TIER_BACKGROUND && !may_take_background(cpu)) || scx_bpf_dsq_nr_queued(DSQ_LOCAL_ON | cpu)) {
 		COUNT(rechecks);
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 	}

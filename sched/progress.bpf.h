@@ -42,12 +42,21 @@ static const struct {
 	[TIER_BACKGROUND] = { 250 * MSEC, LEAST_TURN },
 };
 
+static u32 disabled_by_programs; /* in the current task's migration_disabled: 1 or, since 6.18 without PREEMPT_RCU, 0 */
+
+/* A task that attaches a scheduler may migrate but for the program that runs, and no program of ours that sleeps asks. */
+static __always_inline void see_what_programs_disable(void)
+{
+	disabled_by_programs = bpf_get_current_task_btf()->migration_disabled;
+}
+
 static __always_inline bool may_not_migrate(struct task_struct *p)
 {
-	/* The programs themselves run with migration disabled, which shows on the current task. */
-	if (p->migration_disabled == 1)
+	u32 disabled = p->migration_disabled;
+
+	if (disabled && disabled == disabled_by_programs)
 		return bpf_get_current_task_btf() != p;
-	return p->migration_disabled;
+	return disabled;
 }
 
 static __always_inline bool duty(struct task_struct *p, struct task_state *t)
@@ -170,7 +179,8 @@ static int end_parole(void *map, u32 *index, struct timer_slot *slot)
 
 	if (!cpu_state(cpu)->parole)
 		return 0;
-	if (in_rcu_section(bpf_get_current_task_btf()))
+	/* Started by a sibling, it expires there. */
+	if (is_this_cpu(cpu) && in_rcu_section(bpf_get_current_task_btf()))
 		bpf_timer_start(&slot->timer, LEAST_TURN, BPF_F_TIMER_CPU_PIN);
 	else
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);

@@ -61,6 +61,15 @@ static __always_inline struct cpu_state *cpu_state(s32 cpu)
 	return &cpus[(u32)cpu % MAX_CPUS];
 }
 
+/*
+ * Under core scheduling a CPU chooses for its siblings, too. Up to 7.2 the kernel then waits for a lock that it has, for ever,
+ * if a program moves one task out of a queue: that is left to the CPU itself, the next time that it chooses.
+ */
+static __always_inline bool is_this_cpu(s32 cpu)
+{
+	return bpf_get_smp_processor_id() == (u32)cpu;
+}
+
 struct task_state {
 	u32 cgroup;	  /* index into cgroups */
 	bool crowded;	  /* of its parent: its cgroup found no slot of its own */

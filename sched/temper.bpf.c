@@ -42,6 +42,8 @@ s32 BPF_PROG(temper_init_task, struct task_struct *p, struct scx_init_task_args 
 	__builtin_memset(t, 0, sizeof(*t)); /* the last scheduler's, perhaps */
 	if (args->fork)
 		inherit_throttle(p);
+	else
+		see_what_programs_disable();
 	enter_cgroup(t, args->cgroup);
 	t->vtime_tier = NR_TIERS;
 	return 0;
@@ -163,7 +165,7 @@ static void keep(struct task_struct *p, struct task_state *t, u32 tier, s32 cpu,
 	 * take() lets go of the run queue's lock: a task that claimed this CPU may have been
 	 * put here meanwhile. A new slice would undo its interrupt, and hold it up for as long.
 	 */
-	if (tier >= NR_TIERS || scx_bpf_dsq_nr_queued(DSQ_LOCAL))
+	if (tier >= NR_TIERS || scx_bpf_dsq_nr_queued(DSQ_LOCAL_ON | cpu))
 		return;
 	end_claim(c, tier, now);
 	c->parole = false;
@@ -240,7 +242,7 @@ void BPF_PROG(temper_dispatch, s32 cpu, struct task_struct *prev)
 		if (tier == TIER_BACKGROUND && !may_take_background(cpu))
 			break;
 		read_first(&c->seen[tier], &arrivals[tier]);
-		if (c->lend_to && c->lend_tier == tier && take_holder(cpu)) {
+		if (c->lend_to && c->lend_tier == tier && is_this_cpu(cpu) && take_holder(cpu)) {
 			c->parole_next = LEAST_TURN;
 			return;
 		}
@@ -252,7 +254,7 @@ void BPF_PROG(temper_dispatch, s32 cpu, struct task_struct *prev)
 		if ((within_reach(tier, cpu) || c->pinned[tier]) && take(tier, cpu))
 			return;
 	}
-	if (may_take_background(cpu) && take_held(cpu, now))
+	if (may_take_background(cpu) && is_this_cpu(cpu) && take_held(cpu, now))
 		return;
 	/* It stays idle. One that becomes so says it in update_idle(): a real-time task may take it first. */
 	if (!c->busy)
