@@ -293,7 +293,7 @@ static __always_inline void kick_claimed(struct claim *claim)
 }
 
 /* Is a task of a tier above `tier` queued that this CPU has not looked for since it came? */
-static __noinline bool missed_arrival(u32 tier, s32 cpu)
+__noinline bool missed_arrival(u32 tier, s32 cpu)
 {
 	struct cpu_state *c = cpu_state(cpu);
 

@@ -10,7 +10,8 @@
 #define TEMPER_OPS_NAME "temper"
 #define TEMPER_MAX_CPUS 512
 #define TEMPER_MAX_CGROUPS 16384 /* a power of two */
-#define TEMPER_ABI 8 /* raised whenever a struct below changes its layout */
+#define TEMPER_ABI 9 /* raised whenever a struct below changes its layout */
+#define TEMPER_WATCHDOG_MS 30000 /* a runnable task that waits for longer has the kernel throw the scheduler out */
 
 enum temper_tier {
 	TIER_SYSTEM = 0, /* kernel threads, kubelet, runtime: first, within a share */
@@ -33,6 +34,15 @@ enum temper_limits {
 	LIMITS_GAP = 1,	   /* it may use what nobody wants */
 	LIMITS_FREEZE = 2, /* it waits for the next period, as under the stock kernel */
 	LIMITS_IGNORE = 3, /* nothing */
+};
+
+/* What a runnable task waits for. */
+enum temper_wait {
+	WAIT_ANY_CPU = 0,   /* any CPU that it may run on, behind others */
+	WAIT_ONE_CPU = 1,   /* the one CPU that it may run on, behind others */
+	WAIT_LIMIT = 2,	    /* its limit, and then perhaps a CPU */
+	WAIT_REAL_TIME = 3, /* a CPU that a real-time task has */
+	NR_WAITS = 4,
 };
 
 /* Power-of-two microsecond buckets: [0] is < 1 us, [i] is < 2^i us, the last is all above. */
@@ -64,6 +74,13 @@ struct temper_stats {
 	unsigned long long system_over;	 /* times that system tasks had used up their guaranteed share */
 	unsigned long long critical_over; /* times that critical tasks had used up their reservation */
 	unsigned long long crowded;	 /* cgroups, now, that found no slot: neither tier nor limit of theirs is known */
+	unsigned long long longest_wait_ns[NR_WAITS]; /* of those that have ended and took 10 ms or longer */
+};
+
+/* Map "waits": array with one entry: the longest waits that are under way, as of the last round of looks. */
+struct temper_waits {
+	unsigned long long under_way_ns[NR_WAITS]; /* 0: none of 10 ms or longer */
+	unsigned int tid[NR_WAITS];		   /* whose; 0: it cannot be told */
 };
 
 /* Map "tiers": hash by cgroup id, written from user space: what is so for a cgroup and all below that have no entry. */

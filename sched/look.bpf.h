@@ -15,6 +15,7 @@
 #define TEMPER_LOOK_BPF_H
 
 #include "pace.bpf.h"
+#include "watchdog.bpf.h"
 
 #define STEP (MSEC / 2)
 enum { LOOK_AT = 16 };
@@ -49,6 +50,8 @@ __noinline bool look_at(s32 pid, u64 now)
 			may_go = may_go_now(p, t, now);
 		else if (kind == QUEUED_SHARED || kind == QUEUED_PINNED)
 			age(p, t, now);
+		if (kind != NOT_QUEUED)
+			see_task_wait(p, t, kind, now);
 		if (kind == QUEUED_SHARED)
 			lost = invite(p, queued_tier(mark));
 		bpf_rcu_read_unlock();
@@ -67,7 +70,7 @@ static __always_inline void end_look(struct seen *s, u64 *longest, s32 *to_end)
 	__builtin_memset(s, 0, sizeof(*s));
 }
 
-static __always_inline void end_round(u64 took)
+static __always_inline void end_round(u64 took, u64 now)
 {
 	u32 i;
 
@@ -79,9 +82,12 @@ static __always_inline void end_round(u64 took)
 		u32 tier = i % NR_TIERS;
 
 		end_look(&c->seeing[tier], &c->longest_wait[tier], &c->asked[tier]);
-		if (tier == 0)
+		if (tier == 0) {
 			repeat_loan(i / NR_TIERS);
+			see_local_queue(i / NR_TIERS, now);
+		}
 	}
+	tell_waits();
 }
 
 static int look_at_waiting(void *map, u32 *index, struct timer_slot *slot)
@@ -105,7 +111,7 @@ static int look_at_waiting(void *map, u32 *index, struct timer_slot *slot)
 	if (!last) {
 		u64 took = now - began;
 
-		end_round(took);
+		end_round(took, now);
 		next = took + STEP < LOOK_PERIOD ? LOOK_PERIOD - took : STEP;
 	}
 	bpf_timer_start(&slot->timer, next, 0);

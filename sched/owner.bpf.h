@@ -298,7 +298,7 @@ static __noinline bool take_out(struct task_struct *p, u32 tier, bool pinned, s3
 __noinline bool let_go_holder(s32 pid, u32 index);
 
 /* Take the task that this CPU is lent to, or see to it that the CPU does which can. */
-static __noinline bool take_holder(s32 cpu)
+__noinline bool take_holder(s32 cpu)
 {
 	struct cpu_state *c = cpu_state(cpu);
 	struct task_struct *p = bpf_task_from_pid(c->lend_to);

@@ -363,7 +363,7 @@ __noinline bool take_from_hold(u32 index, s32 cpu, u64 now)
 }
 
 /* This CPU has nothing else to do: may somebody run on it who has used up a limit? The cgroups have turns. */
-static __noinline bool take_held(s32 cpu, u64 now)
+__noinline bool take_held(s32 cpu, u64 now)
 {
 	static u32 next;
 	u32 index;

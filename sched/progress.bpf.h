@@ -114,6 +114,8 @@ static __noinline u32 enter_tier(struct task_struct *p, struct task_state *t, u6
 
 	if (!t->active) {
 		t->runnable_at = now;
+		if (!t->waits_since)
+			t->waits_since = now;
 		end_wait(p, t, now);
 		activate(t, home, p->scx.weight);
 		if (config.loan == LOAN_IDLE && critical_active)

@@ -90,7 +90,8 @@ struct task_state {
 	u64 wanted_lock;  /* the kernel lock that it sleeps for; 0: none */
 	u64 lent_lock;	  /* lend() of any waiter: the lock that it is to let go of; 0: none */
 	u64 woken_until;  /* it is about to take lent_lock, until then; 0: it has it */
-	u64 runnable_at;  /* since when it waits */
+	u64 runnable_at;  /* since when it waits for a CPU */
+	u64 waits_since;  /* since when it has not run, moves and waits for limits among that; 0: it sleeps or runs */
 	u32 limited;	  /* slot of the limit under which it runs; NO_SLOT: none */
 	u64 granted;	  /* ns, of that */
 	u64 prepaid;	  /* ns of the next turn, taken when it was let go of */

@@ -56,7 +56,7 @@ static __noinline bool take_shared(u32 tier, s32 cpu)
 }
 
 /* Take a task of a tier, from this CPU's queue or the shared one, whichever is due first. */
-static __noinline bool take(u32 tier, s32 cpu)
+__noinline bool take(u32 tier, s32 cpu)
 {
 	u64 mine = pinned_queue(cpu, tier), shared = shared_queue(tier), a, b;
 	bool has_mine, has_shared;
@@ -71,7 +71,7 @@ static __noinline bool take(u32 tier, s32 cpu)
 }
 
 /* Is a task of this tier that this CPU may take due before virtual time `vtime`? */
-static __noinline bool due_before(u64 vtime, u32 tier, s32 cpu)
+__noinline bool due_before(u64 vtime, u32 tier, s32 cpu)
 {
 	u64 head;
 

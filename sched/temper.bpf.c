@@ -17,6 +17,7 @@
 #include "intf.h"
 #include "state.bpf.h"
 #include "stats.bpf.h"
+#include "watchdog.bpf.h"
 #include "tier.bpf.h"
 #include "budget.bpf.h"
 #include "share.bpf.h"
@@ -289,8 +290,10 @@ void BPF_PROG(temper_running, struct task_struct *p)
 
 	if (!t)
 		return;
+	u32 kind = queued_kind(t->queued);
+
 	/* Another that got in before it leaves it where it is: in transit. */
-	if (queued_kind(t->queued) == QUEUED_SHARED)
+	if (kind == QUEUED_SHARED)
 		end_transit(c);
 	withdraw(t, now);
 	/* It has been in no queue: the kernel put it back where it ran, after a change of its policy, say. */
@@ -302,6 +305,9 @@ void BPF_PROG(temper_running, struct task_struct *p)
 
 	if (tier >= NR_TIERS)
 		return;
+	if (t->waits_since && (s64)(now - t->waits_since) > (s64)LONG_WAIT)
+		end_long_wait(kind, t->held_at, cpu, t->waits_since, now);
+	t->waits_since = 0;
 	begin_turn(p, t, cpu, now);
 	count_wait(tier, now - t->runnable_at);
 	end_handoff(p, t, cpu, now);
@@ -364,7 +370,7 @@ void BPF_PROG(temper_stopping, struct task_struct *p, bool runnable)
 		lend(p, t, cpu);
 		return;
 	}
-	t->runnable_at = now;
+	t->runnable_at = t->waits_since = now;
 	/*
 	 * With time left the kernel would put it at the head of this CPU's local queue,
 	 * to resume after a real-time task, say, ahead of all that is queued above it.
@@ -382,6 +388,7 @@ void BPF_PROG(temper_disable, struct task_struct *p)
 		return;
 	withdraw(t, clock_ns());
 	leave_tier(p, t);
+	t->waits_since = 0;
 }
 
 /* The current task is about to sleep for a lock of the kernel: temper_stopping() follows. */
@@ -545,6 +552,6 @@ struct sched_ext_ops temper_ops = {
 	.init = (void *)temper_init,
 	.exit = (void *)temper_exit,
 	.flags = SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING | SCX_OPS_ENQ_MIGRATION_DISABLED,
-	.timeout_ms = 30000,
+	.timeout_ms = TEMPER_WATCHDOG_MS,
 	.name = TEMPER_OPS_NAME,
 };

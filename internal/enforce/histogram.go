@@ -55,4 +55,7 @@ func (s *Stats) Add(other Stats) {
 	s.SystemOver += other.SystemOver
 	s.CriticalOver += other.CriticalOver
 	s.Crowded += other.Crowded
+	for i, ns := range other.LongestWaitNs {
+		s.LongestWaitNs[i] = max(s.LongestWaitNs[i], ns)
+	}
 }

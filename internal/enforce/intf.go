@@ -13,7 +13,20 @@ const OpsName = "temper"
 const MaxCgroups = 16384
 
 // ABI is the layout of the maps that this code can read.
-const ABI = 8
+const ABI = 9
+
+// WatchdogMs is how long a runnable task may wait before the kernel throws the scheduler out.
+const WatchdogMs = 30000
+
+// What a runnable task waits for.
+const (
+	WaitAnyCPU   = 0
+	WaitOneCPU   = 1
+	WaitLimit    = 2
+	WaitRealTime = 3
+
+	WaitCauses = 4
+)
 
 // HistBuckets is the number of buckets of a Hist.
 const HistBuckets = 28
@@ -49,6 +62,14 @@ type Stats struct {
 	SystemOver   uint64
 	CriticalOver uint64
 	Crowded      uint64
+
+	LongestWaitNs [WaitCauses]uint64
+}
+
+// Waits is the entry of map "waits".
+type Waits struct {
+	UnderWayNs [WaitCauses]uint64
+	TID        [WaitCauses]uint32
 }
 
 // Control is the entry of map "control".

@@ -27,6 +27,7 @@ type Snapshot struct {
 	Info    Info
 	Control Control
 	Stats   Stats // sum over CPUs
+	Waits   Waits
 	Exit    ExitInfo
 	Tiers   map[uint64]Assignment // by cgroup id
 	Limits  []Limit               // of the cgroups that have one
@@ -51,6 +52,9 @@ func ReadPinned(dir string) (*Snapshot, error) {
 	}
 	for _, stats := range perCPU {
 		s.Stats.Add(stats)
+	}
+	if err := read(dir, "waits", &s.Waits); err != nil {
+		return nil, err
 	}
 	tiers, err := OpenTierMap(dir)
 	if err != nil {

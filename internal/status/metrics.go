@@ -55,6 +55,9 @@ var (
 	tierWait    = declare("histogram", "tier_wait_seconds", "How long tasks that wanted to run waited for a CPU.", "tier")
 	tierLongest = declare("gauge", "tier_longest_wait_seconds", "The longest wait for a CPU since the scheduler was attached.", "tier")
 
+	waitUnderWay = declare("gauge", "wait_under_way_seconds", "The longest wait of a runnable task that has not ended, by what it waits for. At 30 s the kernel throws the scheduler out.", "for")
+	waitLongest  = declare("gauge", "wait_longest_seconds", "The longest wait of a runnable task since the scheduler was attached, by what it waited for; 0: none of 10 ms or longer.", "for")
+
 	gapOverrun   = declare("histogram", "gap_overrun_seconds", "For how long background ran on while a higher tier waited for its CPU.")
 	loanBack     = declare("histogram", "loan_back_seconds", "For how long background ran on in the fence after a loan had ended.")
 	gapKicks     = declare("counter", "gap_kicks_total", "Interrupts that were sent to take a CPU from background.")
@@ -111,6 +114,10 @@ func (c Collector) Collect(out chan<- prometheus.Metric) {
 	e.value(heard, s.Loader.HeartbeatAgeS)
 	for i, t := range s.maps.Stats.Tier {
 		e.tier(s.Tiers[i], t)
+	}
+	for _, w := range s.Waits {
+		e.value(waitUnderWay, w.UnderWaySeconds, w.For)
+		e.value(waitLongest, w.LongestSeconds, w.For)
 	}
 	e.histogram(gapOverrun, s.maps.Stats.Gap)
 	e.histogram(loanBack, s.maps.Stats.LoanBack)

@@ -32,7 +32,7 @@ func scrape(t *testing.T, s *Status) []byte {
 
 func withLimits(n int) *Status {
 	maps, _ := snapshot()
-	s := &Status{Loader: &Loader{Reserves: true}, Gap: &Gap{}, Tiers: make([]Tier, len(maps.Stats.Tier)), maps: maps}
+	s := &Status{Loader: &Loader{Reserves: true}, Gap: &Gap{}, Waits: []Wait{{For: "any CPU"}}, Tiers: make([]Tier, len(maps.Stats.Tier)), maps: maps}
 	for i := range s.Tiers {
 		s.Tiers[i].Tier = tier.Tier(i)
 	}

@@ -29,7 +29,8 @@ type Status struct {
 	Crowded    int            `json:"crowded,omitempty"` // cgroups beyond those that can be told apart: their tasks run as background
 	Loader     *Loader        `json:"loader"`            // null: no maps are pinned
 	Tiers      []Tier         `json:"tiers"`
-	Gap        *Gap           `json:"gap"` // null without counters
+	Gap        *Gap           `json:"gap"`   // null without counters
+	Waits      []Wait         `json:"waits"` // by cause; none without counters
 	Limits     []Limit        `json:"limits"`
 	RealTime   []RealTime     `json:"real_time"`           // tasks that have a CPU for themselves
 	Throttles  uint64         `json:"real_time_throttles"` // turns that were taken from such tasks for those that waited
@@ -154,7 +155,7 @@ func Beside(root host.Root, said func() (*agent.State, error)) (*Status, error) 
 // Gather looks at the node. Missing pieces are told as problems, not as failures: status must
 // answer most of all where something is broken.
 func Gather(src Sources) *Status {
-	s := &Status{Tiers: []Tier{}, Limits: []Limit{}, RealTime: []RealTime{}, Cgroups: []agent.Member{}, Problems: []string{}, Exits: []agent.Exit{}}
+	s := &Status{Tiers: []Tier{}, Waits: []Wait{}, Limits: []Limit{}, RealTime: []RealTime{}, Cgroups: []agent.Member{}, Problems: []string{}, Exits: []agent.Exit{}}
 	var err error
 	if s.Scheduler, err = src.Root.Scheduler(); err != nil {
 		s.problem("the kernel's state cannot be read: %v", err)
@@ -165,6 +166,7 @@ func Gather(src Sources) *Status {
 	switch {
 	case err == nil:
 		s.fromMaps(maps, src.Monotonic)
+		s.addWaits(maps)
 		s.addLimits(src.Root, maps.Limits)
 		s.addRealTime(maps.Hogs, src.Monotonic)
 	case errors.Is(err, fs.ErrPermission):

@@ -45,6 +45,7 @@ func snapshot() (*enforce.Snapshot, error) {
 		Tiers:   map[uint64]enforce.Assignment{10: enforce.Assign(tier.Critical, ""), 11: enforce.Assign(tier.Background, ""), 12: enforce.Assign(tier.Background, config.LimitsGap)},
 		Limits: []enforce.Limit{{Cgroup: 1, QuotaNs: 150e6, PeriodNs: 100e6, BurstNs: 20e6, UsedNs: 12345678900, BeyondNs: 2e9, OverrunNs: 1234567,
 			Periods: 900, HeldPeriods: 33, Holds: 77, HeldNs: 3e9, LongestHoldNs: 4321000, Held: 6, Mode: enforce.LimitsFreeze}},
+		Waits: enforce.Waits{UnderWayNs: [enforce.WaitCauses]uint64{15e6, 0, 10_400e6, 300e6}, TID: [enforce.WaitCauses]uint32{101, 0, 102, 0}},
 		Hogs: []enforce.Hog{
 			{SinceNs: 42e9, SeenNs: 45e9, Turns: 3, TID: 76, Process: 75, Policy: 1, Priority: 1, Starves: 1, Comm: [16]byte{'g', 'o', 'n', 'e'}},
 			{SinceNs: 70e9, SeenNs: 99.5e9, Turns: 28, TID: 78, Process: 77, Policy: 1, Priority: 99, Starves: 1, Comm: [16]byte{'p', 'o', 'l', 'l'}},
@@ -52,7 +53,7 @@ func snapshot() (*enforce.Snapshot, error) {
 			{SinceNs: 98e9, SeenNs: 99.9e9, TID: 80, Process: 80, Policy: 1, Priority: 50, Starves: 1, Error: int32(unix.ENOTSUP), Comm: [16]byte{'i', 'r', 'q'}},
 		},
 	}
-	perCPU := enforce.Stats{GapKicks: 12, Rechecks: 1, SystemOver: 2, CriticalOver: 4}
+	perCPU := enforce.Stats{LongestWaitNs: [enforce.WaitCauses]uint64{250e6, 0, 2000e6, 990e6}, GapKicks: 12, Rechecks: 1, SystemOver: 2, CriticalOver: 4}
 	perCPU.Gap.Bucket[5], perCPU.Gap.Bucket[8] = 98, 2
 	perCPU.LoanBack.Bucket[6], perCPU.LoanBack.Bucket[7] = 99, 1
 	for i := range perCPU.Tier {

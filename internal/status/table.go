@@ -45,6 +45,11 @@ func (s *Status) Write(w io.Writer, style Style) {
 				below(s.Gap.LoanBackP50US), below(s.Gap.LoanBackP99US))
 		}
 	}
+	if len(s.Waits) > 0 {
+		fmt.Fprintln(w)
+		s.writeWaits(out)
+		out.Flush()
+	}
 	if len(s.Limits) > 0 {
 		fmt.Fprintln(w)
 		s.writeLimits(out)

@@ -77,6 +77,7 @@ load 1m
 		"TemperHeartbeatOld":   {"temper_enforced{instance=\"n\"} 1x30\n  temper_heartbeat_age_seconds{instance=\"n\"} 7x30", 7},
 		"TemperProblems":       {`temper_problems{instance="n"} 2x30`, 2},
 		"TemperWaitTooLong":    {`temper_tier_longest_wait_seconds{instance="n",tier="critical"} 1x20 3x9`, 3},
+		"TemperWatchdogNear":   {`temper_wait_under_way_seconds{instance="n",for="one CPU"} 0x20 11x9`, 11},
 		"TemperGapOverrun": {"temper_gap_overrun_seconds_bucket{instance=\"n\",le=\"0.002\"} 0x30\n" +
 			"  temper_gap_overrun_seconds_bucket{instance=\"n\",le=\"0.004\"} 0+100x30\n  temper_gap_overrun_seconds_bucket{instance=\"n\",le=\"+Inf\"} 0+100x30", 0.004},
 	}
