@@ -108,6 +108,16 @@ struct mutex_waiter { /* its list is its first member, as that of rwsem_waiter *
 struct rwsem_waiter {
 	struct task_struct *task;
 };
+struct swait_queue {
+	struct task_struct *task;
+	struct list_head task_list;
+};
+struct swait_queue_head {
+	struct list_head task_list;
+};
+struct completion {
+	struct swait_queue_head wait;
+};
 typedef struct {
 	unsigned long sig[1];
 } sigset_t;

@@ -69,6 +69,25 @@ static __always_inline u32 tier_of_group(struct task_state *t)
 	return t->crowded ? TIER_BACKGROUND : tier_of_slot(t->cgroup);
 }
 
+/*
+ * Does its parent sleep until it has called exec? By CLONE_PARENT a task chooses as its parent one that does not, and that may
+ * be of any tier: so the one that sleeps is asked for.
+ */
+static __always_inline bool parent_waits_for(struct task_struct *p)
+{
+	struct completion *done = p->vfork_done;
+	struct list_head *line, *first;
+
+	if (!done || !p->real_parent)
+		return false;
+	line = (void *)((u64)done + bpf_core_field_offset(struct completion, wait.task_list));
+	first = BPF_CORE_READ(line, next);
+	if (!first || first == line)
+		return false;
+	first = (void *)((u64)first - bpf_core_field_offset(struct swait_queue, task_list));
+	return BPF_CORE_READ((struct swait_queue *)first, task) == p->real_parent;
+}
+
 /* The tier that a task belongs to, whatever it does just now. */
 static u32 home_tier(struct task_struct *p, struct task_state *t)
 {
@@ -78,7 +97,7 @@ static u32 home_tier(struct task_struct *p, struct task_state *t)
 		return TIER_BACKGROUND;
 	u32 tier = tier_of_group(t);
 
-	if (p->vfork_done && p->real_parent) {
+	if (parent_waits_for(p)) {
 		struct task_state *parent = task_state(p->real_parent);
 		u32 its = parent ? tier_of_group(parent) : tier;
 

@@ -11,9 +11,10 @@
  *
  * A wait lasts from when the task last ran, or woke up, as for the kernel: to be moved to another cgroup does not end it.
  *
- * Limits: waits of less than LONG_WAIT are not told apart. What is under way is as old as a round: 100 ms for up to 3,200
- * tasks that wait, 0.3 s for 10,000. Who waited for a limit and then for a CPU counts as having
- * waited for the limit.
+ * Limits: waits of less than LONG_WAIT are left out. A real-time task that is throttled is one of ours for a moment: who
+ * waits for it and is looked at, or runs, just then counts as waiting for the CPU. What is under way is as old as a round:
+ * 100 ms for up to 3,200 tasks that wait, 0.3 s for 10,000. Who waited for a limit and then for a CPU counts as having waited
+ * for the limit.
  */
 #ifndef TEMPER_WATCHDOG_BPF_H
 #define TEMPER_WATCHDOG_BPF_H

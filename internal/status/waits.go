@@ -28,12 +28,15 @@ var waitCauses = [enforce.WaitCauses]string{
 func (s *Status) addWaits(m *enforce.Snapshot) {
 	for cause, name := range waitCauses {
 		underWay := m.Waits.UnderWayNs[cause]
+		if !s.Enforced {
+			underWay = 0 // the map tells of the scheduler's last moments
+		}
 		w := Wait{
 			For: name, UnderWaySeconds: inMilliseconds(underWay), Thread: int(m.Waits.TID[cause]),
 			LongestSeconds: inMilliseconds(max(m.Stats.LongestWaitNs[cause], underWay)),
 		}
 		s.Waits = append(s.Waits, w)
-		if s.Enforced && w.UnderWaySeconds > watchdogSeconds/3. {
+		if w.UnderWaySeconds > watchdogSeconds/3. {
 			s.problem("%s has waited for %s for %.1f s; after %d s the kernel throws the scheduler out", w.who(), w.For, w.UnderWaySeconds, watchdogSeconds)
 		}
 	}

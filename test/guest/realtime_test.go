@@ -35,6 +35,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(ringRole) != "" {
 		beARing(os.Args[1])
 	}
+	if os.Getenv(vforkRole) != "" {
+		beVforking()
+	}
 	if os.Getenv(boundByKernelRole) != "" {
 		beBoundByKernel()
 	}
