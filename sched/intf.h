@@ -74,7 +74,7 @@ struct temper_stats {
 	unsigned long long system_over;	 /* times that system tasks had used up their guaranteed share */
 	unsigned long long critical_over; /* times that critical tasks had used up their reservation */
 	unsigned long long crowded;	 /* cgroups, now, that found no slot: neither tier nor limit of theirs is known */
-	unsigned long long longest_wait_ns[NR_WAITS]; /* of those that have ended and took 10 ms or longer */
+	unsigned long long longest_wait_ns[NR_WAITS]; /* of those of 10 ms or longer that have ended, or that a round has seen */
 };
 
 /* Map "waits": array with one entry: the longest waits that are under way, as of the last round of looks. */

@@ -17,8 +17,8 @@
 #include "pace.bpf.h"
 #include "watchdog.bpf.h"
 
-#define STEP (MSEC / 2)
-enum { LOOK_AT = 16 };
+#define STEP (MSEC / 4)
+enum { LOOK_AT = 8 };
 
 /* Its mark is taken away if it waits no longer. Partner: mark_waiting(). */
 static __noinline void forget(s32 pid)
@@ -50,7 +50,7 @@ __noinline bool look_at(s32 pid, u64 now)
 			may_go = may_go_now(p, t, now);
 		else if (kind == QUEUED_SHARED || kind == QUEUED_PINNED)
 			age(p, t, now);
-		if (kind != NOT_QUEUED)
+		if (mark)
 			see_task_wait(p, t, kind, now);
 		if (kind == QUEUED_SHARED)
 			lost = invite(p, queued_tier(mark));

@@ -6,8 +6,9 @@
  * What is counted when a task runs at last comes too late for one that does not.
  *
  * Method: a wait has one cause (enum temper_wait). For each, the longest that has ended is counted as the task runs, and the
- * longest that is under way is found by the rounds of looks at all that waits (look.bpf.h): they end one round after another
- * in map "waits". A task that was put on a CPU before a real-time task took it is in no queue of ours. For it, the CPU tells.
+ * longest that is under way is found by the rounds of looks at all that waits (look.bpf.h), which write it to map "waits" as
+ * they end. They count it, too: by the time that it ends its cause may be gone. A task that was put on a CPU before a
+ * real-time task took it is in no queue of ours. For it, the CPU tells.
  *
  * A wait lasts from when the task last ran, or woke up, as for the kernel: to be moved to another cgroup does not end it.
  *
@@ -69,14 +70,22 @@ static __always_inline void see_wait(u32 cause, s32 tid, u64 waited)
 	seen_waits.tid[cause] = tid;
 }
 
-/* A look at one that waits. */
-static __noinline void see_task_wait(struct task_struct *p, struct task_state *t, u32 kind, u64 now)
+static __noinline void see_longer_wait(struct task_struct *p, struct task_state *t, u32 kind, u64 now)
 {
-	u64 since = *(volatile u64 *)&t->waits_since; /* it may begin to run just now */
+	u64 since = *(volatile u64 *)&t->waits_since; /* 0: it begins to run just now */
 	s64 waited = now - since;
 
 	if (since && waited > (s64)LONG_WAIT)
 		see_wait(cause_of_wait(kind, t->held_at, t->queued_cpu, waited, now), p->pid, waited);
+}
+
+/* A look at one that waits. Of thousands in the shared queues nearly all wait for shorter than one that was seen: they cost
+ * little. */
+static __always_inline void see_task_wait(struct task_struct *p, struct task_state *t, u32 kind, u64 now)
+{
+	if (kind == QUEUED_SHARED && !t->held_at && now - t->waits_since <= seen_waits.under_way_ns[WAIT_ANY_CPU])
+		return;
+	see_longer_wait(p, t, kind, now);
 }
 
 /* Once in a round. */
@@ -92,7 +101,12 @@ static __always_inline void tell_waits(void)
 {
 	u32 zero = 0;
 	struct temper_waits *w = bpf_map_lookup_elem(&waits, &zero);
+	struct temper_stats *s = get_stats();
 
+	for (u32 cause = 0; cause < NR_WAITS; cause++) {
+		if (s && seen_waits.under_way_ns[cause] > s->longest_wait_ns[cause])
+			s->longest_wait_ns[cause] = seen_waits.under_way_ns[cause];
+	}
 	if (w)
 		*w = seen_waits;
 	__builtin_memset(&seen_waits, 0, sizeof(seen_waits));

@@ -55,23 +55,20 @@ func roundTrip(t *testing.T, pair, crowd string, n int) time.Duration {
 
 // However many tasks wait below, a critical task runs as soon as beside two: nobody walks past all of them while it waits.
 func TestTimedTenThousandWait(t *testing.T) {
-	bindSelf(t, []int{1, 2}) // and so scx_temper, whose looks for real-time tasks are not what is measured
 	attachTiers(t)
-	for range 3 { // by chance a look of the scheduler's falls into more of one's wake-ups than of the other's
-		few, many := lateness(t, 2), lateness(t, 10000)
-		t.Logf("p50, p99.9, max beside 2: %v; beside 10,000: %v; want p99.9 within 1.1, max within 2", few, many)
-		if float64(many[1]) <= 1.1*float64(few[1]) && many[2] <= 2*few[2] {
-			return
-		}
+	few, many := lateness(t, 2), lateness(t, 10000)
+	t.Logf("p50, p99.9, max beside 2: %v; beside 10,000: %v", few, many)
+	if float64(many[1]) > 1.1*float64(few[1]) || many[2] > 2*few[2] {
+		t.Errorf("beside 10,000 %v, beside 2 %v: want p99.9 within 1.1, max within 2", many, few)
 	}
-	t.Error("three times it was late for longer")
 }
 
-// lateness is of a critical task on the first CPU, beside so many background threads everywhere: median, p99.9, longest; each
-// the median of three windows.
+// lateness is of a critical task on the first CPU, beside so many background threads on two: median, p99.9, longest; each the
+// median of three windows. Two threads fill two CPUs as thousands do: beside an idle CPU, what is compared would be whether one
+// has to be interrupted at all. The third is for those who wake up now and then, such as scx_temper.
 func lateness(t *testing.T, n int) (is [3]time.Duration) {
 	t.Helper()
-	end := startCrowd(t, "/background", n, 0, 2)
+	end := startCrowd(t, "/background", n, 0, 1)
 	defer end()
 	var windows [3][3]time.Duration
 	for w := range windows {
