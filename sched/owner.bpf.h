@@ -19,8 +19,10 @@
  * What all this misses (a waiter that leaves while others wait, nested locks) is found by the rounds
  * of look.bpf.h, which repeats the last loan of each CPU while its waiter waits.
  *
- * To be in an RCU section is to own a lock, too, and nobody can tell who waits for it. So whoever was
- * interrupted in one SECTION_PATIENCE ago is lent a CPU until it has ended that one.
+ * To be in an RCU section is to own a lock, too, and nobody can tell who waits for it. The same is true of who may not
+ * migrate: somebody may wait to move it. So whoever was interrupted in one is lent a CPU, an RCU section after
+ * SECTION_PATIENCE, and keeps it for up to LONGEST_SECTION until it has ended that. Anybody can be in such a section for
+ * most of his time: a CPU that was lent for a while is not lent to a section again for SECTION_SHARE times as long.
  *
  * Limits: readers that have an rwsem are not known, nor who has a semaphore or a per-CPU rwsem: there
  * parole is what there is. The locks of user space are not the kernel's business.
@@ -36,6 +38,8 @@ enum { LCB_SPIN = 1, LCB_READ = 2, LCB_WRITE = 4, LCB_RT = 8, LCB_PERCPU = 16, L
 enum { LONGEST_CHAIN = 4 };
 
 #define SECTION_PATIENCE (200 * MSEC)
+#define LONGEST_SECTION (2 * MSEC)
+#define SECTION_SHARE 31 /* others have a CPU for so much longer, before it is lent to a section again */
 #define PICK_UP (20 * MSEC) /* a task that was woken to take a lock takes it within this time */
 
 /* In a task's state a lock is its address; a mutex and an rwsem are told apart by a bit that no address has. */
@@ -100,6 +104,29 @@ __noinline u64 lock_holder(u64 lock)
 static __always_inline bool in_rcu_section(struct task_struct *p)
 {
 	return bpf_core_field_exists(p->rcu_read_unlock_special) && p->rcu_read_unlock_special.b.blocked;
+}
+
+static u32 disabled_by_programs; /* in the current task's migration_disabled: 1 or, since 6.18 without PREEMPT_RCU, 0 */
+
+/* A task that attaches a scheduler may migrate but for the program that runs, and no program of ours that sleeps asks. */
+static __always_inline void see_what_programs_disable(void)
+{
+	disabled_by_programs = bpf_get_current_task_btf()->migration_disabled;
+}
+
+static __always_inline bool may_not_migrate(struct task_struct *p)
+{
+	u32 disabled = p->migration_disabled;
+
+	if (disabled && disabled == disabled_by_programs)
+		return bpf_get_current_task_btf() != p;
+	return disabled;
+}
+
+/* Is it in the middle of what nobody can tell who waits for? */
+static __always_inline bool in_section(struct task_struct *p)
+{
+	return in_rcu_section(p) || may_not_migrate(p);
 }
 
 __noinline bool still_waits(s32 pid, u64 lock)
@@ -265,13 +292,48 @@ static void lend_cpu(s32 cpu, s32 pid, u32 tier)
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 }
 
+/* Whoever is lent a CPU to end a section is lent it for a 32nd of the time, however many they are. */
+static void lend_to_section(struct task_struct *p, struct task_state *t)
+{
+	s32 cpu = cpu_to_lend(p, t);
+	struct cpu_state *c = cpu_state(cpu);
+	u64 now = clock_ns();
+
+	if ((s64)(now - c->section_next) < 0)
+		return;
+	c->section_next = now + SECTION_SHARE * LONGEST_SECTION; /* until it is known how long it took: end_section() */
+	lend_cpu(cpu, p->pid, TIER_SYSTEM);
+}
+
+/* Its turn begins, or is over. */
+static __always_inline void begin_section(struct cpu_state *c, u64 now)
+{
+	c->section_began = c->lent_section ? now : 0;
+	c->lent_section = false;
+}
+
+static __always_inline void end_section(struct cpu_state *c, u64 now)
+{
+	if (c->section_began)
+		c->section_next = now + SECTION_SHARE * (now - c->section_began);
+	c->section_began = 0;
+}
+
+/* Does the running task go on, though its turn out of order is over? */
+static __always_inline bool ends_section(struct cpu_state *c, struct task_struct *p)
+{
+	u64 began = c->section_began;
+
+	return began && (in_rcu_section(p) || p->migration_disabled) && (s64)(clock_ns() - began) < (s64)LONGEST_SECTION;
+}
+
 /* A look has found this task queued: does it hold up others? Then it is lent a CPU. */
 static __noinline void lend_to_queued(struct task_struct *p, struct task_state *t, s64 waited)
 {
 	if (owes(p, t))
 		lend_cpu(cpu_to_lend(p, t), p->pid, t->lent_tier);
-	else if (waited > (s64)SECTION_PATIENCE && in_rcu_section(p))
-		lend_cpu(cpu_to_lend(p, t), p->pid, TIER_SYSTEM);
+	else if (may_not_migrate(p) || (waited > (s64)SECTION_PATIENCE && in_rcu_section(p)))
+		lend_to_section(p, t);
 }
 
 /* Move a task from the queue where it is, if it still is, to this CPU, which is choosing. */
@@ -304,7 +366,7 @@ __noinline bool take_holder(s32 cpu)
 	struct task_struct *p = bpf_task_from_pid(c->lend_to);
 	struct task_state *t;
 	u32 tier = NR_TIERS;
-	bool taken = false;
+	bool taken = false, section = false;
 
 	c->lend_to = 0;
 	if (!p)
@@ -312,8 +374,11 @@ __noinline bool take_holder(s32 cpu)
 	t = task_state(p);
 	if (t && t->queued >= QUEUED_HELD)
 		let_go_holder(p->pid, t->queued - QUEUED_HELD);
-	if (t && t->queued && (owes(p, t) || in_rcu_section(p)))
-		tier = t->tier;
+	if (t && t->queued) {
+		section = !owes(p, t);
+		if (!section || in_section(p))
+			tier = t->tier;
+	}
 	if (tier < NR_TIERS) {
 		bool pinned = queued_kind(t->queued) == QUEUED_PINNED;
 
@@ -324,6 +389,7 @@ __noinline bool take_holder(s32 cpu)
 		}
 	}
 	bpf_task_release(p);
+	c->lent_section = taken && section;
 	if (taken)
 		COUNT_TIER(tier, lent);
 	return taken;

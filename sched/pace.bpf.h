@@ -56,7 +56,7 @@ static __always_inline u64 hold_queue(u32 index)
 /* For whom others wait, or who is about to go, gets on whatever the limit is. */
 static __noinline bool never_held(struct task_struct *p, struct task_state *t)
 {
-	return duty(p, t) || owes(p, t) || in_rcu_section(p);
+	return duty(p, t) || owes(p, t);
 }
 
 /* The limit that this task has to wait for; NO_SLOT: none, and it is counted among those that wait for a CPU. */
@@ -440,7 +440,7 @@ static __noinline void begin_turn(struct task_struct *p, struct task_state *t, s
 	/* What was counted while it was taken off the CPU belongs to this turn. More is of a time without a limit. */
 	if (p->se.sum_exec_runtime - t->turn_exec > QUANTUM)
 		t->turn_exec = p->se.sum_exec_runtime;
-	if (time <= 0 && !t->in_gap && !never_held(p, t)) {
+	if (time <= 0 && !t->in_gap && !c->lent_section && !never_held(p, t)) {
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 		return;
 	}

@@ -5,16 +5,15 @@
  * Problem: tiers are strict, and the kernel ejects a scheduler that leaves any
  * runnable task waiting for 30 s. What the kernel itself has to do must not wait at all.
  *
- * Method: duty() names the tasks that do kernel work for others: kernel threads of one CPU,
- * exiting tasks, and those that may not migrate just now. They queue as `system`, beyond its share.
+ * Method: duty() names the tasks that do kernel work for others: kernel threads of one CPU, and
+ * exiting tasks. They queue as `system`, beyond its share.
  * For the rest there is parole: each CPU remembers when it last ran a tier; when a
  * task of it has been queued for longer than the tier's period, the next dispatch
  * takes one out of order, for a turn. The period shrinks with the number that waits, so that
  * all of them have had a turn in ROUND; so does the turn, down to LEAST_TURN. It works CPU
  * by CPU, and so for tasks that only one CPU can run. The turn has to be real, and is ended by a
  * timer: a task that is interrupted as it starts is switched in and out within schedule(), and
- * would never get on with a lock that it holds or a signal that is to kill it. An RCU section in which
- * the task was interrupted before ends within the turn, however long.
+ * would never get on with a lock that it holds or a signal that is to kill it.
  *
  * A task that has been asked to die, stop or freeze is a duty from its next turn on. age.bpf.h puts it before all others
  * of its queue, and for as many as it has seen there a turn comes after ASKED_PERIOD. A child of vfork() runs in its parent's tier, if that is higher, until it has called exec: the
@@ -42,26 +41,9 @@ static const struct {
 	[TIER_BACKGROUND] = { 250 * MSEC, LEAST_TURN },
 };
 
-static u32 disabled_by_programs; /* in the current task's migration_disabled: 1 or, since 6.18 without PREEMPT_RCU, 0 */
-
-/* A task that attaches a scheduler may migrate but for the program that runs, and no program of ours that sleeps asks. */
-static __always_inline void see_what_programs_disable(void)
-{
-	disabled_by_programs = bpf_get_current_task_btf()->migration_disabled;
-}
-
-static __always_inline bool may_not_migrate(struct task_struct *p)
-{
-	u32 disabled = p->migration_disabled;
-
-	if (disabled && disabled == disabled_by_programs)
-		return bpf_get_current_task_btf() != p;
-	return disabled;
-}
-
 static __always_inline bool duty(struct task_struct *p, struct task_state *t)
 {
-	return serves_one_cpu(p) || (p->flags & PF_EXITING) || may_not_migrate(p) || asked_to_end(p, t);
+	return serves_one_cpu(p) || (p->flags & PF_EXITING) || asked_to_end(p, t);
 }
 
 static __always_inline u32 tier_of_group(struct task_state *t)
@@ -201,7 +183,7 @@ static int end_parole(void *map, u32 *index, struct timer_slot *slot)
 	if (!cpu_state(cpu)->parole)
 		return 0;
 	/* Started by a sibling, it expires there. */
-	if (is_this_cpu(cpu) && in_rcu_section(bpf_get_current_task_btf()))
+	if (is_this_cpu(cpu) && ends_section(cpu_state(cpu), bpf_get_current_task_btf()))
 		bpf_timer_start(&slot->timer, LEAST_TURN, BPF_F_TIMER_CPU_PIN);
 	else
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);

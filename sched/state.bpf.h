@@ -40,6 +40,9 @@ struct cpu_state {
 	s32 handoff_pid;       /* the task that waits for this CPU's waker to sleep; 0: none */
 	s32 lend_to;	       /* take_holder() and lend_to_queued() of any CPU: whom to run for a waiter; 0: nobody */
 	u32 lend_tier;	       /* the waiter's tier */
+	bool lent_section;     /* the task about to run is lent this CPU to end a section */
+	u64 section_began;     /* the running task is, since then; 0: it is not */
+	u64 section_next;      /* not before that moment is this CPU lent to a section again */
 	s32 waiter;	       /* repeat_loan(): who lent this CPU last; 0: nobody who waits still */
 	u64 claimed_at;	       /* claim_cpu() of any CPU: when this one was claimed; 0: it is not */
 	bool loan_ended;       /* reclaim() of any CPU: that is why it was claimed */

@@ -214,6 +214,7 @@ void BPF_PROG(temper_dispatch, s32 cpu, struct task_struct *prev)
 
 	end_transit(c);
 	c->parole_next = 0;
+	c->lent_section = false;
 	if (t) {
 		charge(prev, t);
 		if (t->limited != NO_SLOT) {
@@ -323,6 +324,7 @@ void BPF_PROG(temper_running, struct task_struct *p)
 
 	c->parole = turn;
 	c->parole_next = 0;
+	begin_section(c, now);
 	if (turn) {
 		limit_parole(cpu, turn);
 		return;
@@ -365,6 +367,7 @@ void BPF_PROG(temper_stopping, struct task_struct *p, bool runnable)
 	c->running = 0;
 	c->free_until = now;
 	c->parole = false;
+	end_section(c, now);
 	if (!runnable) {
 		leave_tier(p, t);
 		lend(p, t, cpu);
