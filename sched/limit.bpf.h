@@ -125,6 +125,23 @@ static __always_inline struct temper_limit *next_limit(u32 *index)
 	return l;
 }
 
+static __always_inline bool is_not_yet(u32 *at, u32 limited)
+{
+	if (*at == NO_SLOT || *at == limited)
+		return false;
+	*at = limit_above(*at);
+	return true;
+}
+
+/* Does the limit of a cgroup count for this one, too? Global, so that the verifier follows the loop once. */
+__noinline bool is_within(u32 index, u32 limited)
+{
+	u32 at = limit_of(index);
+
+	climb(is_not_yet(&at, limited));
+	return at != NO_SLOT && at == limited;
+}
+
 static __always_inline bool pay_once(u32 *index, s64 ns, u64 used)
 {
 	struct temper_limit *l = next_limit(index);

@@ -24,6 +24,9 @@
  * SECTION_PATIENCE, and keeps it for up to LONGEST_SECTION until it has ended that. Anybody can be in such a section for
  * most of his time: a CPU that was lent for a while is not lent to a section again for SECTION_SHARE times as long.
  *
+ * Those who share a limit wait for each other as they wait for it: a holder goes beyond its limit only for who is not bound
+ * by it (owes_beyond()).
+ *
  * Limits: readers that have an rwsem are not known, nor who has a semaphore or a per-CPU rwsem: there
  * parole is what there is. The locks of user space are not the kernel's business.
  */
@@ -153,6 +156,15 @@ static bool owes(struct task_struct *p, struct task_state *t)
 	return (s64)(t->woken_until - clock_ns()) > 0 || lock_holder(lock) == (u64)p;
 }
 
+/*
+ * Does it hold up anybody whom this limit does not bind? Those who share a limit wait for each other as they wait for it: could
+ * they let each other go beyond it, two that fight for a lock would have no limit.
+ */
+static __always_inline bool owes_beyond(struct task_struct *p, struct task_state *t, u32 limited)
+{
+	return t->lent_lock && !is_within(t->lender_cgroup, limited) && owes(p, t);
+}
+
 /* The holder of a lock, to be released; NULL where there is none. */
 static __always_inline struct task_struct *find_holder(u64 lock)
 {
@@ -166,23 +178,27 @@ static __always_inline struct task_struct *find_holder(u64 lock)
 	return p;
 }
 
-/* A task can owe one thing at a time: what is asked for by the highest tier. */
-static void mark(struct task_struct *p, struct task_state *t, u64 lock, s32 lender, u32 tier, u64 woken_until)
-{
-	if (owes(p, t) && (t->lent_lock == lock ? t->lent_tier < tier : t->lent_tier <= tier))
-		return;
-	t->lender = lender;
-	t->lent_tier = tier;
-	t->woken_until = woken_until;
-	t->lent_lock = lock;
-}
-
 struct loan {
 	u64 lock;
 	s32 lender; /* who waits for it */
+	u32 cgroup; /* slot of its cgroup or, in a chain, of whose loan is handed on */
 	u32 tier;
 	s32 cpu; /* that the lender leaves */
 };
+
+/* A task can owe one thing at a time: what is asked for by the highest tier and, of equal ones, by who is not of its own cgroup. */
+static void mark(struct task_struct *p, struct task_state *t, u64 lock, struct loan *loan, u64 woken_until)
+{
+	bool same = t->lent_lock == lock && (loan->cgroup != t->cgroup || t->lender_cgroup == t->cgroup);
+
+	if (owes(p, t) && (same ? t->lent_tier < loan->tier : t->lent_tier <= loan->tier))
+		return;
+	t->lender = loan->lender;
+	t->lender_cgroup = loan->cgroup;
+	t->lent_tier = loan->tier;
+	t->woken_until = woken_until;
+	t->lent_lock = lock;
+}
 
 /* Lend to the holder of a lock. If it sleeps for one itself, it is the next to lend, and true is returned. */
 __noinline bool lend_once(struct loan *loan)
@@ -197,7 +213,7 @@ __noinline bool lend_once(struct loan *loan)
 	c = cpu_state(loan->cpu);
 	t = task_state(p);
 	if (t && p->pid != loan->lender) {
-		mark(p, t, loan->lock, loan->lender, loan->tier, 0);
+		mark(p, t, loan->lock, loan, 0);
 		if (t->tier > loan->tier || t->queued >= QUEUED_HELD) {
 			c->lend_tier = loan->tier;
 			c->lend_to = p->pid;
@@ -213,7 +229,7 @@ __noinline bool lend_once(struct loan *loan)
 /* A task sleeps for a lock, and leaves this CPU. Partner: end_wait(). */
 static void lend(struct task_struct *p, struct task_state *t, s32 cpu)
 {
-	struct loan loan = { t->wanted_lock, p->pid, t->tier, cpu };
+	struct loan loan = { t->wanted_lock, p->pid, owes(p, t) ? t->lender_cgroup : t->cgroup, t->tier, cpu };
 	int i;
 
 	if (!loan.lock || loan.tier >= TIER_BACKGROUND)
@@ -256,8 +272,10 @@ static void end_wait(struct task_struct *p, struct task_state *waiter, u64 now)
 	if (!waker || waker->lent_lock != lock)
 		return;
 	waker->woken_until = 0;
+	struct loan loan = { lock, waker->lender, waker->lender_cgroup, waker->lent_tier, -1 };
+
 	if (waker->lender != p->pid)
-		mark(p, waiter, lock, waker->lender, waker->lent_tier, now + PICK_UP);
+		mark(p, waiter, lock, &loan, now + PICK_UP);
 	scx_bpf_kick_cpu(bpf_get_smp_processor_id(), KICK_PREEMPT);
 }
 
@@ -372,7 +390,7 @@ __noinline bool take_holder(s32 cpu)
 	if (!p)
 		return false;
 	t = task_state(p);
-	if (t && t->queued >= QUEUED_HELD)
+	if (t && t->queued >= QUEUED_HELD && (in_section(p) || owes_beyond(p, t, t->queued - QUEUED_HELD)))
 		let_go_holder(p->pid, t->queued - QUEUED_HELD);
 	if (t && t->queued) {
 		section = !owes(p, t);

@@ -15,8 +15,8 @@
  * or the timer, does so by one atomic operation: change_queue() and withdraw() are partners, and whoever comes second
  * finds nothing to take.
  *
- * Who is on the way out, was asked to stop, or holds up others (owner.bpf.h) is never held: it pays later. One
- * that is asked while it is held is found by the next round of looks (look.bpf.h). Who has been held for LONGEST_HOLD is let go of for a moment, since the kernel
+ * Who is on the way out, was asked to stop, or holds up others that the limit does not bind (owner.bpf.h) is never held: it
+ * pays later. One that is asked while it is held, or was interrupted in a section, is found by the next round of looks (look.bpf.h). Who has been held for LONGEST_HOLD is let go of for a moment, since the kernel
  * would throw out a scheduler that keeps a task waiting for 30 s.
  *
  * Limits: a CPU that finds nothing to do looks for one that may run on it among the first MOST_PASSED that are held.
@@ -54,9 +54,9 @@ static __always_inline u64 hold_queue(u32 index)
 }
 
 /* For whom others wait, or who is about to go, gets on whatever the limit is. */
-static __noinline bool never_held(struct task_struct *p, struct task_state *t)
+static __noinline bool never_held(struct task_struct *p, struct task_state *t, u32 by)
 {
-	return duty(p, t) || owes(p, t);
+	return duty(p, t) || owes_beyond(p, t, by);
 }
 
 /* The limit that this task has to wait for; NO_SLOT: none, and it is counted among those that wait for a CPU. */
@@ -67,7 +67,7 @@ static __noinline u32 admit(struct task_struct *p, struct task_state *t, u64 now
 	if (index == NO_SLOT || t->prepaid)
 		return NO_SLOT;
 	by = must_wait_for(index, now);
-	if (by != NO_SLOT && !never_held(p, t))
+	if (by != NO_SLOT && !never_held(p, t, by))
 		return by;
 	begin_admission(t, index);
 	return NO_SLOT;
@@ -125,9 +125,9 @@ static __noinline bool follow_mark(struct bpf_iter_scx_dsq *it, struct task_stru
 }
 
 /* Has it waited in vain for so long, or does somebody wait for it? */
-static __always_inline bool may_go_now(struct task_struct *p, struct task_state *t, u64 now)
+static __always_inline bool may_go_now(struct task_struct *p, struct task_state *t, u32 by, u64 now)
 {
-	return asked_to_end(p, t) || t->lent_lock || (s64)(now - t->held_at) > (s64)LONGEST_HOLD;
+	return asked_to_end(p, t) || (t->lent_lock && !is_within(t->lender_cgroup, by)) || (s64)(now - t->held_at) > (s64)LONGEST_HOLD;
 }
 
 /* Take the time of its next turn now: when it gets to run, others might have. */
@@ -153,7 +153,7 @@ static __noinline bool let_go_of(struct bpf_iter_scx_dsq *it, struct task_struct
 	if (t->queued != QUEUED_HELD + index)
 		return follow_mark(it, p, t);
 	if (above != NO_SLOT)
-		above = may_go_now(p, t, now) ? NO_SLOT : must_wait_for(above, now);
+		above = may_go_now(p, t, above, now) ? NO_SLOT : must_wait_for(above, now);
 	if (above != NO_SLOT) {
 		if (!change_queue(t, QUEUED_HELD + index, QUEUED_HELD + above))
 			return false;
@@ -410,7 +410,7 @@ static __noinline bool turn_must_end(struct task_struct *p, struct task_state *t
 {
 	u32 index = limit_of(t->cgroup), by = index == NO_SLOT ? NO_SLOT : must_wait_for(index, now);
 
-	return by != NO_SLOT && !never_held(p, t);
+	return by != NO_SLOT && !never_held(p, t, by);
 }
 
 /* A task begins to run here, or goes on: for how long may it? */
@@ -440,7 +440,7 @@ static __noinline void begin_turn(struct task_struct *p, struct task_state *t, s
 	/* What was counted while it was taken off the CPU belongs to this turn. More is of a time without a limit. */
 	if (p->se.sum_exec_runtime - t->turn_exec > QUANTUM)
 		t->turn_exec = p->se.sum_exec_runtime;
-	if (time <= 0 && !t->in_gap && !c->lent_section && !never_held(p, t)) {
+	if (time <= 0 && !t->in_gap && !c->lent_section && !never_held(p, t, -time)) {
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 		return;
 	}

@@ -90,6 +90,7 @@ struct task_state {
 	s32 queued_cpu;	  /* where it waits: for QUEUED_PINNED, and for who is held and will be that */
 	u8 lent_tier;	  /* the lender's */
 	s32 lender;	  /* who waits for lent_lock */
+	u32 lender_cgroup; /* and the slot of its cgroup */
 	u64 wanted_lock;  /* the kernel lock that it sleeps for; 0: none */
 	u64 lent_lock;	  /* lend() of any waiter: the lock that it is to let go of; 0: none */
 	u64 woken_until;  /* it is about to take lent_lock, until then; 0: it has it */

@@ -223,7 +223,7 @@ void BPF_PROG(temper_dispatch, s32 cpu, struct task_struct *prev)
 		}
 		t->in_gap = over && gaps_beyond(t->limited);
 		/* Its turn goes on for as long as others wait for what it holds. */
-		if (c->parole && owes(prev, t) && !higher_queued(t->lent_tier, cpu)) {
+		if (c->parole && !over && owes(prev, t) && !higher_queued(t->lent_tier, cpu)) {
 			set_slice(prev, slice_ns[TIER_BACKGROUND]);
 			limit_parole(cpu, LEAST_TURN);
 			begin_turn(prev, t, cpu, now);
