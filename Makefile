@@ -9,13 +9,13 @@ CC ?= gcc
 # -buildvcs=false: equal sources give equal programs, committed or not, and the lab's hashes stay.
 GOFLAGS_STATIC := -trimpath -buildvcs=false -ldflags='-s -w'
 CFLAGS_GUEST := -O2 -Wall -Wextra -Werror -D_GNU_SOURCE -static -pthread
-GUEST_LOAD := chain churn cost crowd lateness mcload preempt quantum resize spin web
+GUEST_LOAD := chain churn cost crowd lateness mcload preempt quantum reach resize spin web
 
 include packaging/install.mk
 include docs/docs.mk
 include pathfence/pathfence.mk
 
-.PHONY: scale images chart e2e e2e-quick kubernetes-node temper-agent guest-tests kubernetes test-kubernetes generate kubectl-temper pathfence-top demo jvm-service records chaos soak kernels peers topologies test-chaos help deps lab-deps build temper sched guest test test-unit test-guest test-timed test-lab lint clean
+.PHONY: reach scale images chart e2e e2e-quick kubernetes-node temper-agent guest-tests kubernetes test-kubernetes generate kubectl-temper pathfence-top demo jvm-service records chaos soak kernels peers topologies test-chaos help deps lab-deps build temper sched guest test test-unit test-guest test-timed test-lab lint clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -126,7 +126,7 @@ build/apparmor/%: $(PROFILES) | build/guest
 test-guest: build guest-tests $(PROFILED) ## scheduler, loader and agent in a real kernel, in an emulated machine
 	timeout 2000 bin/temper lab exec --timeout 1800s --cpus 2 --console build/console.log --file /guest.test=build/guest.test \
 		$(foreach p,$(PROFILED),--file /apparmor/$(notdir $p)=$p) -- \
-		/guest.test -test.v -test.timeout 29m -test.skip '^Test(Timed|Interrupted|Topology|CoreScheduling)' || { status=$$?; cat build/console.log; exit $$status; }
+		/guest.test -test.v -test.timeout 29m -test.skip '^Test(Timed|Interrupted|Nightly|Topology|CoreScheduling)' || { status=$$?; cat build/console.log; exit $$status; }
 	bin/temper lab survey --kernels 6.18 --check records/kernels.json
 	$(MAKE) topologies TOPOLOGIES='1x2x2 2x2x1'
 
@@ -139,6 +139,9 @@ topologies: build guest-tests ## fences, loans and SMT, on machines of several s
 
 test-timed: build guest-tests ## the tests of figures, on the deterministic machine
 	scripts/timed.sh '^Test(Timed|Interrupted)'
+
+reach: build guest-tests ## what a user can reach, all tricks of the threat model, on the deterministic machine; takes 15 minutes
+	scripts/timed.sh '^TestNightlyReach'
 
 # The same seed twice gives the same record, to the last digit; on the way, a bursty service and a
 # ladder that goes up and down.

@@ -168,3 +168,30 @@ func anchors(page []byte) []string {
 	}
 	return all
 }
+
+// The threat model's table of what a user can reach has a row for each trick that a test measures, and no other.
+func TestThreatModelHasEachTrick(t *testing.T) {
+	_, section, found := strings.Cut(string(readFile(t, "docs/threat-model.md")), "\n## What a user can reach\n")
+	if !found {
+		t.Fatal("docs/threat-model.md has no such section")
+	}
+	section, _, _ = strings.Cut(section, "\n## ")
+	var rows, tricks []string
+	named := regexp.MustCompile("\\(`([a-z-]+)`(?:, `([a-z-]+)`)?\\)")
+	for line := range strings.Lines(section) {
+		cells := strings.Split(line, " | ") // a trick's names stand in the first
+		for _, names := range named.FindAllStringSubmatch(cells[0], -1) {
+			rows = append(rows, slices.DeleteFunc(names[1:], func(name string) bool { return name == "" })...)
+		}
+	}
+	for _, row := range regexp.MustCompile(`(?m)^\t\{(?:trick: )?"([a-z-]+)",`).FindAllSubmatch(readFile(t, "test/guest/reach_test.go"), -1) {
+		if name := string(row[1]); name != "spin" {
+			tricks = append(tricks, name)
+		}
+	}
+	slices.Sort(rows)
+	slices.Sort(tricks)
+	if rows, tricks = slices.Compact(rows), slices.Compact(tricks); len(tricks) == 0 || !slices.Equal(rows, tricks) {
+		t.Errorf("the document has %q, the test %q", rows, tricks)
+	}
+}

@@ -131,7 +131,7 @@ func (r Report) Works() bool { return r.Refused == "" && len(r.Failed) == 0 }
 
 // Skip is which tests do not belong to the functional ones, as -test.skip takes it: those of figures, of profiles, and of other
 // machines.
-const Skip = "^Test(Timed|Interrupted|Topology|CoreScheduling|AppArmor)"
+const Skip = "^Test(Timed|Interrupted|Nightly|Topology|CoreScheduling|AppArmor)"
 
 // Verdict is the report in a few words.
 func (r Report) Verdict() string {

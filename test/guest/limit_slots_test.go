@@ -65,7 +65,6 @@ func TestNoUserTakesTheLastSlots(t *testing.T) {
 	attach(t)
 	controlledCgroup(t, "/given")
 	write(t, root.Cgroup("/given/cgroup.subtree_control"), "+cpu")
-	const user = 1000
 	if err := os.Chown(root.Cgroup("/given"), user, user); err != nil {
 		t.Fatal(err)
 	}

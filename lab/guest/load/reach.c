@@ -1,0 +1,650 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * reach TRICK CGROUP USER: tries to get CPU time beyond its due, without an end. CGROUP is the folder of a cgroup that it
+ * owns, with children a and b; it was started in a. USER: `user`, or `container`: root in a cgroup namespace of its own,
+ * with the capabilities that a container has. Says "\n" once it does what it is to do, or "refused" where the kernel
+ * does not let it: then it computes.
+ */
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/io_uring.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+
+#include "load.h"
+
+#define SHORT 500 /* iterations of compute(), some 10 us in the lab */
+
+static const char *own; /* the cgroup */
+
+static void check(bool good, const char *what)
+{
+	if (!good)
+		die("%s", what);
+}
+
+static bool refused;
+
+/* What the kernel must not let it do. */
+static void must_fail(bool failed)
+{
+	refused = true;
+	if (!failed) {
+		fprintf(stderr, "reach: the kernel has let it\n");
+		exit(1);
+	}
+}
+
+static void write_to(const char *cgroup, const char *file, const char *text)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/%s/%s", own, cgroup, file);
+	int fd = open(path, O_WRONLY);
+
+	check(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text), path);
+	close(fd);
+}
+
+static void make_cgroup(const char *name)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/%s", own, name);
+	check(!mkdir(path, 0755) || errno == EEXIST, path);
+}
+
+static void spin(void)
+{
+	compute(10 * SHORT);
+}
+
+/* Processes and threads between own cgroups, at a high rate. */
+static void move_process(void)
+{
+	write_to("b", "cgroup.procs", "0");
+	compute(SHORT);
+	write_to("a", "cgroup.procs", "0");
+	compute(SHORT);
+}
+
+static void prepare_threads(void)
+{
+	make_cgroup("b/x");
+	make_cgroup("b/y");
+	write_to("b/x", "cgroup.type", "threaded");
+	write_to("b/y", "cgroup.type", "threaded");
+	write_to("b", "cgroup.procs", "0");
+}
+
+static void move_thread(void)
+{
+	write_to("b/x", "cgroup.threads", "0");
+	compute(SHORT);
+	write_to("b/y", "cgroup.threads", "0");
+	compute(SHORT);
+}
+
+/* Of a kernel thread, and of a cgroup that is the system's. */
+static void prepare_names(void)
+{
+	make_cgroup("b/system.slice");
+	write_to("b/system.slice", "cgroup.procs", "0");
+}
+
+static void rename_self(void)
+{
+	static const char *const names[] = { "kworker/0:0", "migration/0", "systemd", "scx_temper" };
+	static int i;
+
+	prctl(PR_SET_NAME, names[i++ % 4]);
+	compute(SHORT);
+}
+
+/* A child for each step down, since nobody may go up again. */
+static void renice(void)
+{
+	pid_t child = fork();
+
+	check(child >= 0, "fork");
+	if (child == 0) {
+		for (int nice = 1; nice < 20; nice++) {
+			setpriority(PRIO_PROCESS, 0, nice);
+			compute(SHORT);
+		}
+		_exit(0);
+	}
+	check(waitpid(child, NULL, 0) == child, "wait");
+}
+
+static void autogroup(void)
+{
+	static int fd = -1;
+
+	if (fd < 0) {
+		setsid();
+		fd = open("/proc/self/autogroup", O_WRONLY);
+		check(fd >= 0, "autogroup");
+	}
+	if (write(fd, "5", 1) != 1)
+		check(errno == EAGAIN || errno == EPERM, "autogroup");
+	compute(SHORT);
+}
+
+struct attributes {
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime, deadline, period;
+	uint32_t util_min, util_max;
+};
+
+static bool set_attributes(uint32_t policy, uint64_t flags, uint32_t priority)
+{
+	struct attributes a = {
+		.size = sizeof(a), .policy = policy, .flags = flags, .priority = priority,
+		.runtime = policy == 6 ? 5000000 : 100000, .deadline = policy == 6 ? 10000000 : 0, .period = policy == 6 ? 10000000 : 0,
+		.util_min = 1024, .util_max = 1024,
+	};
+
+	return !syscall(SYS_sched_setattr, 0, &a, 0);
+}
+
+static void change_policy(void)
+{
+	static const uint32_t policies[] = { SCHED_BATCH, SCHED_OTHER, 7 /* SCHED_EXT */, SCHED_OTHER };
+	static int i;
+
+	set_attributes(policies[i++ % 4], 0, 0);
+	compute(SHORT);
+}
+
+static void prepare_idle(void)
+{
+	check(set_attributes(SCHED_IDLE, 0, 0), "SCHED_IDLE");
+}
+
+static void prepare_deadline(void)
+{
+	must_fail(!set_attributes(6 /* SCHED_DEADLINE */, 0, 0) && !set_attributes(SCHED_FIFO, 0, 1));
+}
+
+/* With SCHED_FLAG_KEEP_ALL and both clamps; a kernel may be built without. */
+static void clamp(void)
+{
+	if (!set_attributes(0, 0x18 | 0x60, 0))
+		refused = true;
+	compute(SHORT);
+}
+
+static void change_affinity(void)
+{
+	static int i, cpus;
+
+	if (!cpus)
+		cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	int cpu = i++ % (cpus + 1);
+
+	if (cpu == cpus)
+		pin(0, cpus - 1);
+	else
+		pin(cpu, cpu);
+	compute(SHORT);
+}
+
+static void yield(void)
+{
+	compute(SHORT);
+	sched_yield();
+}
+
+/* Two tasks that wake each other, and sleep at once. */
+static void ping(void)
+{
+	static int to[2], from[2];
+	char byte = 0;
+
+	if (!to[1]) {
+		check(!pipe(to) && !pipe(from), "pipe");
+		pid_t child = fork();
+
+		check(child >= 0, "fork");
+		if (child == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			close(to[1]);
+			while (read(to[0], &byte, 1) == 1 && write(from[1], &byte, 1) == 1)
+				compute(SHORT);
+			exit(0);
+		}
+	}
+	compute(SHORT);
+	check(write(to[1], &byte, 1) == 1 && read(from[0], &byte, 1) == 1, "pipe to the child");
+}
+
+static void fork_one(void)
+{
+	pid_t child = fork();
+
+	check(child >= 0, "fork");
+	if (child == 0) {
+		compute(SHORT);
+		_exit(0);
+	}
+	check(waitpid(child, NULL, 0) == child, "wait");
+}
+
+/* A child that computes for as long as its parent is thought to wait for it. */
+static void vfork_one(void)
+{
+	if (vfork() == 0)
+		for (;;)
+			compute(SHORT);
+}
+
+/* The same, of whose parent it says that it is its own: that is somebody else, who does not wait. */
+static void vfork_sibling(void)
+{
+	pid_t child = syscall(SYS_clone, CLONE_VFORK | CLONE_PARENT | SIGCHLD, NULL, NULL, NULL, NULL);
+
+	check(child >= 0, "clone");
+	if (child == 0)
+		for (;;)
+			compute(SHORT);
+}
+
+/* Filters that take a third of a millisecond a call, for which the kernel binds the task to its CPU. */
+static void prepare_filters(void)
+{
+	enum { LENGTH = 4096, FILTERS = 7 };
+	static struct sock_filter code[LENGTH];
+	struct sock_fprog program = { LENGTH, code };
+
+	code[0] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0]));
+	for (int i = 1; i < LENGTH - 1; i++)
+		code[i] = (struct sock_filter)BPF_STMT(BPF_ALU | BPF_ADD | BPF_K, 1);
+	code[LENGTH - 1] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	check(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no new privileges");
+	for (int i = 0; i < FILTERS; i++)
+		check(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), "filter");
+}
+
+static void filtered_call(void)
+{
+	syscall(SYS_getppid);
+}
+
+/* Timers that ask the process to stop, and to go on. */
+static void start_timer(int signal, long first, long period)
+{
+	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = signal };
+	struct itimerspec times = { .it_interval = { 0, period }, .it_value = { 0, first } };
+	timer_t timer;
+
+	check(!timer_create(CLOCK_MONOTONIC, &event, &timer) && !timer_settime(timer, 0, &times, NULL), "timer");
+}
+
+static void stop(void)
+{
+	static int rounds;
+
+	/* Not in the first one: it would never get that far. */
+	if (rounds++ == 1) {
+		long first = 1000000 + lrand48() % 1000000;
+
+		start_timer(SIGSTOP, first, 2000000);
+		start_timer(SIGCONT, first + 1000000, 2000000);
+	}
+	compute(10 * SHORT);
+}
+
+/* Signals that stop nobody, each of which the kernel has to deliver. */
+static void ignore(int signal)
+{
+	(void)signal;
+}
+
+static void prepare_signals(void)
+{
+	signal(SIGALRM, ignore);
+	start_timer(SIGALRM, 100000, 100000);
+}
+
+/* A pipe that one empties while another fills it: they wait for each other at its lock. */
+enum { FIGHT = 1 << 20 };
+static int fight[2];
+
+static void prepare_fight(void)
+{
+	static const int size = FIGHT;
+
+	check(!pipe(fight) && fcntl(fight[1], F_SETPIPE_SZ, size) == size, "pipe");
+	fcntl(fight[0], F_SETFL, O_NONBLOCK);
+	fcntl(fight[1], F_SETFL, O_NONBLOCK);
+	for (int i = 0; i < 2; i++) {
+		pid_t child = fork();
+
+		check(child >= 0, "fork");
+		if (child == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			break;
+		}
+	}
+}
+
+static void fight_one(void)
+{
+	static char data[FIGHT];
+
+	if (write(fight[1], data, sizeof(data)) < 0)
+		(void)!read(fight[0], data, sizeof(data));
+}
+
+/* RCU sections, one after the other. */
+static void look_up(void)
+{
+	static char path[4000];
+	struct stat s;
+
+	if (!path[0]) {
+		strcpy(path, "/tmp");
+		for (size_t i = 4; i + 3 < sizeof(path); i += 2)
+			memcpy(path + i, "/.", 3);
+	}
+	check(!stat(path, &s), "stat");
+}
+
+static void expedite(void)
+{
+	static bool ready;
+
+	if (!ready) {
+		check(!syscall(SYS_membarrier, 1 << 4, 0, 0), "membarrier"); /* to be told of: private, at once */
+		syscall(SYS_membarrier, 1 << 2, 0, 0); /* and of all */
+		ready = true;
+	}
+	syscall(SYS_membarrier, 1 << 3, 0, 0);
+	syscall(SYS_membarrier, 1 << 1, 0, 0);
+	compute(SHORT);
+}
+
+/* A child makes namespaces and goes: what it leaves the kernel's workers clear away. */
+static void namespaces(void)
+{
+	pid_t child = fork();
+
+	check(child >= 0, "fork");
+	if (child == 0) {
+		_exit(unshare(CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) ? 1 : 0);
+	}
+	int status;
+
+	check(waitpid(child, &status, 0) == child, "wait");
+	if (status)
+		refused = true;
+}
+
+/* A thread of the kernel that polls a ring of ours. */
+static void prepare_ring(void)
+{
+	struct io_uring_params p = { .flags = IORING_SETUP_SQPOLL, .sq_thread_idle = 100000 };
+
+	if (syscall(SYS_io_uring_setup, 8, &p) < 0)
+		refused = true;
+}
+
+/* Work that workers of io_uring do. */
+static void *sqes, *ring;
+static int ring_fd;
+static struct io_uring_params ring_params;
+
+static void prepare_workers(void)
+{
+	ring_fd = syscall(SYS_io_uring_setup, 64, &ring_params);
+	check(ring_fd >= 0, "io_uring");
+	ring = mmap(NULL, 1 << 16, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, ring_fd, IORING_OFF_SQ_RING);
+	sqes = mmap(NULL, 64 * sizeof(struct io_uring_sqe), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, ring_fd, IORING_OFF_SQES);
+	check(ring != MAP_FAILED && sqes != MAP_FAILED, "the ring");
+}
+
+static void ask_workers(void)
+{
+	static char data[1 << 20];
+	static int file = -1;
+	uint32_t *tail = ring + ring_params.sq_off.tail, *array = ring + ring_params.sq_off.array, *head = ring + ring_params.cq_off.head;
+	struct io_uring_sqe *s = sqes;
+
+	if (file < 0)
+		check((file = syscall(SYS_memfd_create, "reach", 0)) >= 0, "memfd");
+	for (int i = 0; i < 8; i++) {
+		s[i] = (struct io_uring_sqe){ .opcode = IORING_OP_WRITE, .flags = IOSQE_ASYNC, .fd = file, .addr = (uint64_t)data, .len = sizeof(data), .off = i << 20 };
+		array[(*tail + i) & 63] = i;
+	}
+	__atomic_store_n(tail, *tail + 8, __ATOMIC_RELEASE);
+	check(syscall(SYS_io_uring_enter, ring_fd, 8, 8, IORING_ENTER_GETEVENTS, NULL, 0) == 8, "the ring");
+	__atomic_store_n(head, *head + 8, __ATOMIC_RELEASE);
+}
+
+/* A hundred timers that expire all the time. */
+static void prepare_timers(void)
+{
+	for (int i = 0; i < 100; i++) {
+		struct itimerspec often = { { 0, 100000 }, { 0, 100000 } };
+		int fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK);
+
+		check(fd >= 0 && !timerfd_settime(fd, 0, &often, NULL), "timer");
+	}
+}
+
+/* Sleeps that end just as a tick or a turn would. */
+static void nap(void)
+{
+	struct timespec t = { 0, 50000 };
+
+	compute(4 * SHORT);
+	nanosleep(&t, NULL);
+}
+
+/* A cgroup of its own that is frozen and thawed: each time the kernel asks all in it to stop. */
+static void prepare_freezer(void)
+{
+	pid_t child = fork();
+
+	check(child >= 0, "fork");
+	if (child)
+		return;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	write_to("b", "cgroup.procs", "0");
+	for (;;) {
+		struct timespec t = { 0, 500000 };
+
+		write_to("a", "cgroup.freeze", "1");
+		nanosleep(&t, NULL);
+		write_to("a", "cgroup.freeze", "0");
+		nanosleep(&t, NULL);
+	}
+}
+
+/* A child with a lot of memory goes, over and over: whoever is on the way out comes first. */
+static void exit_large(void)
+{
+	enum { SIZE = 4 << 20 };
+	pid_t child = fork();
+
+	check(child >= 0, "fork");
+	if (child == 0) {
+		mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+		_exit(0);
+	}
+	check(waitpid(child, NULL, 0) == child, "wait");
+}
+
+/* Threads that take turns at a mutex whose owner inherits priority. */
+static pthread_mutex_t inheriting;
+
+static void *take_turns(void *unused)
+{
+	for (;;) {
+		pthread_mutex_lock(&inheriting);
+		compute(SHORT);
+		pthread_mutex_unlock(&inheriting);
+	}
+	return unused;
+}
+
+static void prepare_inheriting(void)
+{
+	pthread_mutexattr_t attr;
+	pthread_t thread;
+
+	check(!pthread_mutexattr_init(&attr) && !pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT) &&
+	      !pthread_mutex_init(&inheriting, &attr) && !pthread_create(&thread, NULL, take_turns, NULL), "mutex");
+}
+
+static void inherit(void)
+{
+	pthread_mutex_lock(&inheriting);
+	compute(SHORT);
+	pthread_mutex_unlock(&inheriting);
+}
+
+/* Stops a child as a debugger does. */
+static void trace(void)
+{
+	static pid_t child;
+
+	if (!child) {
+		child = fork();
+		check(child >= 0, "fork");
+		if (child == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			for (;;)
+				compute(SHORT);
+		}
+		check(!syscall(SYS_ptrace, 0x4206 /* PTRACE_SEIZE */, child, NULL, NULL), "seize");
+	}
+	check(!syscall(SYS_ptrace, 0x4207 /* PTRACE_INTERRUPT */, child, NULL, NULL), "interrupt");
+	check(waitpid(child, NULL, __WALL) == child, "wait");
+	check(!syscall(SYS_ptrace, 7 /* PTRACE_CONT */, child, NULL, NULL), "continue");
+	compute(SHORT);
+}
+
+static const struct trick {
+	const char *name;
+	int processes;
+	void (*prepare)(void), (*round)(void);
+} tricks[] = {
+	{ "spin", 4, NULL, spin },
+	{ "vfork", 4, NULL, vfork_one },
+	{ "vfork-sibling", 4, NULL, vfork_sibling },
+	{ "filters", 4, prepare_filters, filtered_call },
+	{ "stops", 32, NULL, stop },
+	{ "freezer", 32, NULL, spin }, /* a 33rd freezes them: main() */
+	{ "fight", 4, prepare_fight, fight_one },
+	{ "rcu", 64, NULL, look_up },
+	{ "processes", 4, NULL, move_process },
+	{ "threads", 4, prepare_threads, move_thread },
+	{ "names", 4, prepare_names, rename_self },
+	{ "nice", 4, NULL, renice },
+	{ "autogroup", 4, NULL, autogroup },
+	{ "policy", 4, NULL, change_policy },
+	{ "idle", 4, prepare_idle, spin },
+	{ "deadline", 4, prepare_deadline, spin },
+	{ "clamps", 4, NULL, clamp },
+	{ "affinity", 4, NULL, change_affinity },
+	{ "yield", 4, NULL, yield },
+	{ "ping", 4, NULL, ping },
+	{ "fork", 4, NULL, fork_one },
+	{ "exit", 4, NULL, exit_large },
+	{ "signals", 4, prepare_signals, spin },
+	{ "membarrier", 4, NULL, expedite },
+	{ "namespaces", 4, NULL, namespaces },
+	{ "ring-poll", 4, prepare_ring, spin },
+	{ "ring-workers", 2, prepare_workers, ask_workers },
+	{ "timers", 4, prepare_timers, spin },
+	{ "nap", 4, NULL, nap },
+	{ "futex-pi", 4, prepare_inheriting, inherit },
+	{ "ptrace", 4, NULL, trace },
+};
+
+/* Root in a container: a cgroup namespace of its own, and the capabilities that runtimes leave. */
+static void enter_container(void)
+{
+	const uint64_t keeps = 1 << CAP_CHOWN | 1 << CAP_DAC_OVERRIDE | 1 << CAP_FSETID | 1 << CAP_FOWNER | 1 << CAP_MKNOD |
+			       1 << CAP_NET_RAW | 1 << CAP_SETGID | 1 << CAP_SETUID | 1u << CAP_SETFCAP | 1 << CAP_SETPCAP |
+			       1 << CAP_NET_BIND_SERVICE | 1 << CAP_SYS_CHROOT | 1 << CAP_KILL | 1 << CAP_AUDIT_WRITE;
+	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
+	struct __user_cap_data_struct caps[2] = { { keeps, keeps, keeps }, { 0, 0, 0 } };
+
+	check(!unshare(CLONE_NEWCGROUP), "cgroup namespace");
+	for (int cap = 0; cap <= CAP_LAST_CAP; cap++)
+		if (!(keeps >> cap & 1))
+			prctl(PR_CAPBSET_DROP, cap);
+	check(!syscall(SYS_capset, &head, caps), "capabilities");
+}
+
+static void do_it(const struct trick *t, int number, int said)
+{
+	srand48(number);
+	if (t->prepare)
+		t->prepare();
+	t->round();
+	check(write(said, refused ? "r" : "d", 1) == 1, "pipe");
+	for (;;)
+		t->round();
+}
+
+int main(int argc, char **argv)
+{
+	int said[2];
+	char byte;
+
+	errno = EINVAL;
+	if (argc != 4)
+		die("usage: reach TRICK CGROUP user|container");
+	own = argv[2];
+	if (!strcmp(argv[3], "container"))
+		enter_container();
+	check(!pipe(said), "pipe");
+	for (size_t i = 0; i < sizeof(tricks) / sizeof(tricks[0]); i++) {
+		const struct trick *t = &tricks[i];
+		bool known = !strcmp(argv[1], t->name);
+
+		if (!known)
+			continue;
+		bool direct = !strcmp(t->name, "vfork-sibling");
+
+		for (int n = 0; n < t->processes; n++) {
+			pid_t child = direct ? syscall(SYS_clone, CLONE_PARENT | SIGCHLD, NULL, NULL, NULL, NULL) : fork();
+
+			check(child >= 0, "fork");
+			if (child == 0) {
+				if (t->round == vfork_one || t->round == vfork_sibling)
+					check(write(said[1], "d", 1) == 1, "pipe"); /* it never comes back */
+				do_it(t, n, said[1]);
+			}
+		}
+		for (int n = 0; n < t->processes; n++) {
+			check(read(said[0], &byte, 1) == 1, "a child");
+			refused |= byte == 'r';
+		}
+		if (!strcmp(t->name, "freezer"))
+			prepare_freezer();
+		const char *word = refused ? "refused\n" : "\n";
+
+		check(write(STDOUT_FILENO, word, strlen(word)) > 0, "stdout");
+		for (;;)
+			pause();
+	}
+	errno = EINVAL;
+	die("no trick %s", argv[1]);
+}
