@@ -5,11 +5,13 @@
  * Problem: of a task that waits nobody tells the scheduler anything. That it has waited for long, was asked to die, or
  * holds up others has to be looked for; and the look must not cost those who do not wait.
  *
- * Method: a timer looks at LOOK_AT tasks (waiting.bpf.h), and at the next ones a STEP later. A round that is through
- * sooner begins anew LOOK_PERIOD after it began. What it has seen of each queue counts when it is through.
+ * Method: a round looks at all tasks that wait (waiting.bpf.h), then at each CPU. A timer looks at LOOK_AT of them, and at the
+ * next ones a STEP later. It ends a step sooner if somebody is waiting for the CPU on which it expired: a timer keeps it from
+ * choosing. A round that is through sooner begins anew LOOK_PERIOD after it began. What it has seen of each queue counts when
+ * it is through.
  *
- * Limits: 3,200 tasks are seen in each LOOK_PERIOD; with more a round takes longer, 0.3 s for 10,000. A step looks at
- * LOOK_AT tasks, and once a round at each CPU.
+ * Limits: 3,200 tasks and CPUs are seen in each LOOK_PERIOD; with more a round takes longer, 0.3 s for 10,000. A critical task
+ * that wakes up on the timer's CPU waits for one look. On a CPU for which somebody always waits a step is one look.
  */
 #ifndef TEMPER_LOOK_BPF_H
 #define TEMPER_LOOK_BPF_H
@@ -17,8 +19,12 @@
 #include "pace.bpf.h"
 #include "watchdog.bpf.h"
 
-#define STEP (MSEC / 4)
-enum { LOOK_AT = 8 };
+#define STEP (MSEC / 8)
+enum { LOOK_AT = 4 };
+
+static u64 round_began;
+static u32 last_task; /* at whom the round has looked last; 0: at nobody yet, or at all */
+static u32 next_cpu;  /* at which it looks next; 0: not yet at any */
 
 /* Its mark is taken away if it waits no longer. Partner: mark_waiting(). */
 static __noinline void forget(s32 pid)
@@ -73,49 +79,68 @@ static __always_inline void end_look(struct seen *s, u64 *longest, s32 *to_end)
 	__builtin_memset(s, 0, sizeof(*s));
 }
 
-static __always_inline void end_round(u64 took, u64 now)
+static __always_inline void end_look_at_queues(u64 now)
 {
-	u32 i;
-
-	last_round = took > LOOK_PERIOD ? took : LOOK_PERIOD;
+	last_round = now - round_began > LOOK_PERIOD ? now - round_began : LOOK_PERIOD;
 	for (u32 tier = 0; tier < NR_TIERS; tier++)
 		end_look(&seeing[tier], &longest_wait[tier], &asked[tier]);
-	bpf_for(i, 0, config.nr_cpus * NR_TIERS) {
-		struct cpu_state *c = cpu_state(i / NR_TIERS);
-		u32 tier = i % NR_TIERS;
+}
 
+static __always_inline void end_look_at_queues_of(s32 cpu, u64 now)
+{
+	struct cpu_state *c = cpu_state(cpu);
+
+	for (u32 tier = 0; tier < NR_TIERS; tier++)
 		end_look(&c->seeing[tier], &c->longest_wait[tier], &c->asked[tier]);
-		if (tier == 0) {
-			repeat_loan(i / NR_TIERS);
-			see_local_queue(i / NR_TIERS, now);
+	repeat_loan(cpu);
+	see_local_queue(cpu, now);
+}
+
+/* Look at the next task or, behind the last, the next CPU. False: there is none, and the round is over. */
+static __always_inline bool look_at_next(u64 now)
+{
+	if (next_cpu == 0) {
+		last_task = next_waiting(last_task + 1);
+		if (last_task) {
+			if (look_at(last_task, now))
+				claim_for(last_task);
+			return true;
 		}
+		end_look_at_queues(now);
 	}
+	if (next_cpu < config.nr_cpus) {
+		end_look_at_queues_of(next_cpu++, now);
+		return true;
+	}
+	next_cpu = 0;
 	tell_waits();
+	return false;
+}
+
+/* Does somebody wait for this CPU, on which the timer keeps it from choosing? */
+static __always_inline bool keeps_somebody_waiting(s32 cpu)
+{
+	return *(volatile u64 *)&cpu_state(cpu)->claimed_at || scx_bpf_dsq_nr_queued(DSQ_LOCAL_ON | cpu) > 0;
 }
 
 static int look_at_waiting(void *map, u32 *index, struct timer_slot *slot)
 {
-	static u64 began;
-	static u32 last; /* at whom this round has looked; 0: it begins */
 	u64 now = clock_ns(), next = STEP;
 	u32 i;
 
 	if (left)
 		return 0;
-	if (!last)
-		began = now;
+	if (!last_task && !next_cpu)
+		round_began = now;
 	bpf_for(i, 0, LOOK_AT) {
-		last = next_waiting(last + 1);
-		if (!last)
-			break;
-		if (look_at(last, now))
-			claim_for(last);
-	}
-	if (!last) {
-		u64 took = now - began;
+		if (!look_at_next(now)) {
+			u64 took = now - round_began;
 
-		end_round(took, now);
-		next = took + STEP < LOOK_PERIOD ? LOOK_PERIOD - took : STEP;
+			next = took + STEP < LOOK_PERIOD ? LOOK_PERIOD - took : STEP;
+			break;
+		}
+		if (keeps_somebody_waiting(bpf_get_smp_processor_id()))
+			break;
 	}
 	bpf_timer_start(&slot->timer, next, 0);
 	return 0;

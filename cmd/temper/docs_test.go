@@ -59,6 +59,7 @@ func generated(t *testing.T) map[string]string {
 		"docs/reference/temper.md":        docgen.Commands(newRootCommand()),
 		"docs/reference/scx_temper.md":    loader,
 		"docs/reference/kernels.md":       docgen.Kernels(kernels),
+		"docs/reference/paths.md":         docgen.Paths(),
 		"docs/reference/metrics.md":       docgen.Metrics(status.Metrics()),
 		"docs/reference/configuration.md": docgen.Configuration(readFile(t, "packaging/temper.yaml")),
 		"README.md":                       readme,

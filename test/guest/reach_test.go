@@ -22,10 +22,10 @@ const user = 1000
 
 // reach is what came of a trick, in a window of reachWakes wake-ups of a critical task.
 type reach struct {
-	refused bool             // the kernel did not let it
-	used    float64          // CPUs that the cgroup had
-	victims float64          // CPUs that standard work beside it had
-	late    [3]time.Duration // critical's wake-ups: median, p99.9, longest
+	refused bool    // the kernel did not let it
+	used    float64 // CPUs that the cgroup had
+	victims float64 // CPUs that standard work beside it had
+	late    lateness
 }
 
 const reachWakes = 1000
@@ -146,11 +146,8 @@ func (s *reachScene) try(t *testing.T, trick, who string) (r reach) {
 		return usage(t, s.cg), theirs, time.Now()
 	}
 	mine, theirs, began := sample()
-	text := outputIn(t, "/critical", "lateness", strconv.Itoa(reachWakes), "0")
+	r.late = measureLateness(t, reachWakes)
 	mineThen, theirsThen, ended := sample()
-	if _, err := fmt.Sscan(string(text), &r.late[0], &r.late[1], &r.late[2]); err != nil {
-		t.Fatalf("%q: %v", text, err)
-	}
 	took := float64(ended.Sub(began))
 	r.used, r.victims = float64(mineThen-mine)/took, float64(theirsThen-theirs)/took
 	return r
@@ -243,7 +240,7 @@ func tryAll(t *testing.T, rows []reachRow) {
 				if least := n - r.used - 0.08 - row.kernel; r.victims < least {
 					t.Errorf("who stands beside it has %.4f CPUs, less than %.4f", r.victims, least)
 				}
-				if r.late[1] > late || r.late[2] > 2*late {
+				if r.late.p999 > late || r.late.longest > 2*late {
 					t.Errorf("critical is late by %v", r.late)
 				}
 			}
