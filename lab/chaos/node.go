@@ -125,9 +125,12 @@ func joinSystem() error {
 	if err := os.WriteFile(root.Cgroup("/system.slice/cgroup.subtree_control"), []byte("+cpu"), 0); err != nil {
 		return err
 	}
-	// While CPUs come and go the stock scheduler rules; the scheduler's loader must get on meanwhile.
-	if err := os.WriteFile(root.Cgroup("/system.slice/cpu.weight"), []byte("10000"), 0); err != nil {
-		return err
+	// While CPUs come and go the stock scheduler rules; the scheduler's loader must get on meanwhile. And so must the agent,
+	// beside workers of system.slice: its unit has that weight (packaging/temper.service).
+	for _, cg := range []string{"/system.slice", "/system.slice/chaos"} {
+		if err := os.WriteFile(root.Cgroup(cg+"/cpu.weight"), []byte("10000"), 0); err != nil {
+			return err
+		}
 	}
 	return os.WriteFile(root.Cgroup("/system.slice/chaos/cgroup.procs"), []byte("0"), 0)
 }

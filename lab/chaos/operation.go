@@ -296,7 +296,7 @@ func (x *chaos) killAgent() error {
 		return err == nil && s.PID == x.agent.cmd.Process.Pid
 	})
 	if err != nil {
-		x.violation("%v; it said: %s", err, x.agent.said())
+		x.violation("%v; the kernel says: %s; it said: %s", err, describe(strconv.Itoa(x.agent.cmd.Process.Pid)), x.agent.said())
 	}
 	return nil
 }

@@ -137,15 +137,19 @@ func describeMembers(cg string) (text string) {
 	return text
 }
 
-// describe is what the kernel says of a process, and of those that its first thread has started and may wait for, for
+// describe is what the kernel says of a process's threads, and of those that its first has started and may wait for, for
 // whoever has to find out why it hangs.
 func describe(pid string) string {
-	stat, _ := host.Read("/proc/" + pid + "/stat")
-	stack, _ := host.Read("/proc/" + pid + "/stack")
-	text := stat + ": " + strings.ReplaceAll(stack, "\n", " ")
+	text := ""
+	threads, _ := filepath.Glob("/proc/" + pid + "/task/*")
+	for _, thread := range threads {
+		stat, _ := host.Read(thread + "/stat")
+		stack, _ := host.Read(thread + "/stack")
+		text += stat + ": " + strings.ReplaceAll(stack, "\n", " ") + "; "
+	}
 	children, _ := host.Read("/proc/" + pid + "/task/" + pid + "/children")
 	for child := range strings.FieldsSeq(children) {
-		text += "; its child " + describe(child)
+		text += "its child " + describe(child)
 	}
 	return text
 }
