@@ -39,7 +39,7 @@ func (r RealTime) Problem() string {
 	}
 	text := fmt.Sprintf("%s (process %d, thread %d), %s of priority %d, keeps others from CPU %d", r.Name, r.Process, r.Thread, r.Policy, r.Priority, r.CPU)
 	if r.Obstacle == "" {
-		return text + ": it is throttled, and leaves them 50 ms of each second"
+		return text + ": they have 50 ms of each second"
 	}
 	return text + ", and cannot be throttled: " + r.Obstacle + "; after 30 s the kernel throws the scheduler out"
 }
