@@ -16,8 +16,9 @@
  * finds nothing to take.
  *
  * Who is on the way out, was asked to stop, or holds up others that the limit does not bind (owner.bpf.h) is never held: it
- * pays later. One that is asked while it is held, or was interrupted in a section, is found by the next round of looks (look.bpf.h). Who has been held for LONGEST_HOLD is let go of for a moment, since the kernel
- * would throw out a scheduler that keeps a task waiting for 30 s.
+ * pays later. One that is asked while it is held, or was interrupted in a section, is found by the next round of looks
+ * (look.bpf.h). Who has been held for LONGEST_HOLD is let go of for a moment, since the kernel would throw out a scheduler
+ * that keeps a task waiting for 30 s.
  *
  * Limits: a CPU that finds nothing to do looks for one that may run on it among the first MOST_PASSED that are held.
  * Among those that wait for one limit weights do not count. They count as active meanwhile: in the shares of

@@ -16,8 +16,8 @@
  * would never get on with a lock that it holds or a signal that is to kill it.
  *
  * A task that has been asked to die, stop or freeze is a duty from its next turn on. age.bpf.h puts it before all others
- * of its queue, and for as many as it has seen there a turn comes after ASKED_PERIOD. A child of vfork() runs in its parent's tier, if that is higher, until it has called exec: the
- * parent waits for it.
+ * of its queue, and for as many as it has seen there a turn comes after ASKED_PERIOD. A child of vfork() runs in its parent's
+ * tier, if that is higher, until it has called exec: the parent waits for it.
  *
  * Limits: of a CPU, 6 % go to standard and 0.1 % to background, for up to 160 and 32 waiting tasks a CPU, in
  * proportion beyond; 6 % go to critical behind duties without an end. Who waits in a tier for how long is

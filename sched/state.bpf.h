@@ -65,8 +65,8 @@ static __always_inline struct cpu_state *cpu_state(s32 cpu)
 }
 
 /*
- * Under core scheduling a CPU chooses for its siblings, too. Up to 7.2 the kernel then waits for a lock that it has, for ever,
- * if a program moves one task out of a queue: that is left to the CPU itself, the next time that it chooses.
+ * Under core scheduling a CPU chooses for its siblings, too. Before 7.3 the kernel may then wait for a lock that it has, for
+ * ever, if a program moves one task out of a queue: that is left to the CPU itself, the next time that it chooses.
  */
 static __always_inline bool is_this_cpu(s32 cpu)
 {

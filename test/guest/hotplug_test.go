@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -127,21 +126,8 @@ type sleeper struct {
 
 func sleepingProcess(t *testing.T) sleeper {
 	t.Helper()
-	cmd := exec.Command("cat")
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		stdin.Close()
-		if err := cmd.Wait(); err != nil {
-			t.Error(err)
-		}
-	})
-	return sleeper{cmd.Process.Pid, stdin}
+	pid, stdin, _ := cat(t)
+	return sleeper{pid, stdin}
 }
 
 func (s sleeper) wakeUp() { fmt.Fprintln(s.stdin) }

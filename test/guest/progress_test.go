@@ -5,7 +5,6 @@ package guest
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -161,24 +160,7 @@ func TestTimedSystemAnswersAtFullCriticalLoad(t *testing.T) {
 // echo sends bytes to another program of this cgroup, and measures until each is back.
 func echo(t *testing.T, keys int) []time.Duration {
 	t.Helper()
-	cmd := exec.Command("cat")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		in.Close()
-		if err := cmd.Wait(); err != nil {
-			t.Error("cat: ", err)
-		}
-	})
+	_, in, out := cat(t)
 	took := make([]time.Duration, keys)
 	for i := range took {
 		time.Sleep(5 * time.Millisecond) // nobody types faster

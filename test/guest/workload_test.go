@@ -229,3 +229,27 @@ func attachTiers(t *testing.T, args ...string) *loader {
 	}
 	return attach(t, append(tierFlags(), args...)...)
 }
+
+// cat starts a process that repeats what it is told, until the test ends.
+func cat(t *testing.T) (pid int, in io.Writer, out io.Reader) {
+	t.Helper()
+	cmd := exec.Command("cat")
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		stdin.Close()
+		if err := cmd.Wait(); err != nil {
+			t.Error("cat: ", err)
+		}
+	})
+	return cmd.Process.Pid, stdin, stdout
+}
