@@ -140,7 +140,7 @@ topologies: build guest-tests ## fences, loans and SMT, on machines of several s
 test-timed: build guest-tests ## the tests of figures, on the deterministic machine
 	scripts/timed.sh '^Test(Timed|Interrupted)'
 
-reach: build guest-tests ## what a user can reach, all tricks of the threat model, on the deterministic machine; takes 15 minutes
+reach: build guest-tests ## what a user can reach, all tricks of the threat model, on the deterministic machine; takes 5 minutes
 	timeout 2500 bin/temper lab exec --timeout 2400s --cpus 3 --deterministic --file /guest.test=build/guest.test -- \
 		/guest.test -test.v -test.timeout 40m -test.run '^TestNightlyReach$$'
 
@@ -151,7 +151,7 @@ hogs: build guest-tests ## two minutes of real-time tasks that never sleep, on e
 		timeout 900 bin/temper lab exec --timeout 800s --kernel $$kernel --cpus 2 --file /guest.test=build/guest.test -- \
 			/guest.test -test.v -test.run '^TestNightlyRealTimeHogsAreThrottled$$'; done
 
-nightly: reach hogs ## what takes too long for CI: a quarter of an hour each
+nightly: reach hogs ## what takes too long for CI; takes 20 minutes
 
 # The same seed twice gives the same record, to the last digit; on the way, a bursty service and a
 # ladder that goes up and down.

@@ -92,6 +92,10 @@ func TestTimedTenThousandAreLookedAt(t *testing.T) {
 // lateness is by how much a task runs later than it meant to.
 type lateness struct{ p50, p99, p999, longest time.Duration }
 
+func (l lateness) String() string {
+	return fmt.Sprintf("%v (p50), %v (p99), %v (p99.9), %v (longest)", l.p50, l.p99, l.p999, l.longest)
+}
+
 // latenessBeside is of a critical task on the first CPU, beside so many background threads on two: of each figure, the median of
 // some windows. Two threads fill two CPUs as thousands do: beside an idle CPU, what is compared would be whether one has to be
 // interrupted at all. The third is for those who wake up now and then, such as scx_temper.
