@@ -184,6 +184,7 @@ struct cgroup {
 	int level;
 	struct kernfs_node *kn;
 	struct cgroup_subsys_state *subsys[2]; /* there are more */
+	struct cgroup *ancestors[];
 };
 struct cgroup_subsys_state {
 	struct cgroup *cgroup;

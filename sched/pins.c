@@ -24,7 +24,7 @@ int open_pinned(const char *name)
 	return bpf_obj_get(path);
 }
 
-static const char *const pinned_maps[] = { "tiers", "control", "stats", "info", "exit_info", "timers", "limits", "limit_timers", "looks", "hogs", "throttled", "waits", "task_states", "cgroup_slots" };
+static const char *const pinned_maps[] = { "tiers", "control", "stats", "info", "exit_info", "timers", "limits", "limit_timers", "looks", "hogs", "throttled", "waits", "task_states" };
 static const char pinned_program[] = "look_at_cpus";
 
 /* All that is there, so that nothing stays of a version that pinned more. */

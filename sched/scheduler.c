@@ -86,28 +86,26 @@ static enum temper_status map_tiers(int tiers_fd)
 }
 
 /*
- * Tasks' and cgroups' storage goes from one scheduler to the next, also where another loader made it: since 6.14, a CPU that
- * goes while the kernel frees such a map can stop the kernel for good, and a CPU that goes is what ends the scheduler
- * (docs/decisions/0048). What the last scheduler left in it is cleared by temper_init_task() and open_slot().
+ * Tasks' storage goes from one scheduler to the next, also where another loader made it: since 6.14, a CPU that goes while the
+ * kernel frees such a map can stop the kernel for good, and a CPU that goes is what ends the scheduler (docs/decisions/0048).
+ * What the last scheduler left in it is cleared by temper_init_task().
  */
-static const char *const stores[] = { "task_states", "cgroup_slots" };
-#define NR_STORES (sizeof(stores) / sizeof(*stores))
-static int kept[NR_STORES] = { -1, -1 }; /* descriptors; negative: there is none */
+static const char storage[] = "task_states";
+static int kept = -1; /* descriptor; negative: there is none */
 
-static void keep(unsigned store, int fd)
+static void keep(int fd)
 {
 	if (fd < 0)
 		return;
-	if (kept[store] >= 0)
-		close(kept[store]);
-	kept[store] = fd;
+	if (kept >= 0)
+		close(kept);
+	kept = fd;
 }
 
-static void keep_pinned_stores(void)
+static void keep_pinned_storage(void)
 {
-	for (unsigned i = 0; options.pin_dir && i < NR_STORES; i++)
-		if (kept[i] < 0)
-			keep(i, open_pinned(stores[i]));
+	if (options.pin_dir && kept < 0)
+		keep(open_pinned(storage));
 }
 
 /* Another version's may be laid out differently, or may be no such map at all. */
@@ -120,21 +118,18 @@ static bool is_like(int fd, const struct bpf_map *map)
 	       info.value_size == bpf_map__value_size(map) && info.map_flags == bpf_map__map_flags(map);
 }
 
-static enum temper_status use_kept_stores(struct scheduler *s)
+static enum temper_status use_kept_storage(struct scheduler *s)
 {
-	for (unsigned i = 0; i < NR_STORES; i++) {
-		struct bpf_map *map = bpf_object__find_map_by_name(s->object, stores[i]);
+	struct bpf_map *map = bpf_object__find_map_by_name(s->object, storage);
 
-		if (kept[i] >= 0 && is_like(kept[i], map) && bpf_map__reuse_fd(map, kept[i]))
-			return fail(TEMPER_LOAD_FAILED, "cannot use map %s of the scheduler before: %s", stores[i], strerror(errno));
-	}
+	if (kept >= 0 && is_like(kept, map) && bpf_map__reuse_fd(map, kept))
+		return fail(TEMPER_LOAD_FAILED, "cannot use map %s of the scheduler before: %s", storage, strerror(errno));
 	return TEMPER_OK;
 }
 
-static void keep_stores(struct scheduler *s)
+static void keep_storage(struct scheduler *s)
 {
-	for (unsigned i = 0; i < NR_STORES; i++)
-		keep(i, fcntl(bpf_object__find_map_fd_by_name(s->object, stores[i]), F_DUPFD_CLOEXEC, 0));
+	keep(fcntl(bpf_object__find_map_fd_by_name(s->object, storage), F_DUPFD_CLOEXEC, 0));
 }
 
 /* What the pins say of a scheduler of ours; false where there is none. */
@@ -203,7 +198,7 @@ enum temper_status take_over(struct scheduler *s, bool *adopted)
 	struct temper_info info;
 
 	*adopted = false;
-	keep_pinned_stores();
+	keep_pinned_storage();
 	if (read_pinned_info(&info)) {
 		*adopted = same_scheduler(s, &info);
 		if (*adopted)
@@ -385,9 +380,9 @@ enum temper_status load(struct scheduler *s)
 	s->object = bpf_object__open_mem(object_start, object_end - object_start, &open_options);
 	if (!s->object)
 		return fail(TEMPER_LOAD_FAILED, "cannot open the BPF object: %s", strerror(errno));
-	if ((status = configure(s) ?: adapt_ops(s) ?: use_kept_stores(s) ?: load_programs(s)))
+	if ((status = configure(s) ?: adapt_ops(s) ?: use_kept_storage(s) ?: load_programs(s)))
 		return status;
-	keep_stores(s);
+	keep_storage(s);
 	s->exit_fd = map_fd(s, "exit_info");
 	status = describe(s) ?: map_tiers(map_fd(s, "tiers")) ?: map_control(s, map_fd(s, "control"));
 	if (status)

@@ -442,7 +442,13 @@ void BPF_PROG(temper_set_weight, struct task_struct *p, u32 weight)
 SEC("struct_ops.s/cgroup_init")
 s32 BPF_PROG(temper_cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_args *args)
 {
-	return open_slot(cgrp, args->weight) ?: open_limit(cgrp, args);
+	s32 err;
+
+	open_slot(cgrp, args->weight);
+	err = open_limit(cgrp, args);
+	if (err)
+		close_slot(cgrp);
+	return err;
 }
 
 SEC("struct_ops.s/cgroup_exit")

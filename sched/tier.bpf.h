@@ -27,7 +27,7 @@
 #define MAX_CGROUPS TEMPER_MAX_CGROUPS
 #define NO_SLOT 0 /* slot 0 is never given away */
 #define RESERVED_SLOTS 2048 /* those below */
-#define SHARED_SLOT (1U << 31) /* in cgroup_slots: the parent's, beyond MAX_CGROUPS */
+#define SHARED_SLOT (1U << 31) /* an ancestor's, of a cgroup beyond MAX_CGROUPS */
 #define NEAR_LEVELS 8
 
 /*
@@ -81,10 +81,14 @@ struct {
 	__type(value, u32);
 } reserved_slots SEC(".maps");
 
+/*
+ * By cgroup id. The kernel's storage for cgroups would not do: where a task was interrupted in the middle of asking for any
+ * cgroup's, whoever asks next on that CPU is told that there is none. A cgroup would be refused, or a task count in none.
+ */
 struct {
-	__uint(type, BPF_MAP_TYPE_CGRP_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MAX_CGROUPS);
+	__type(key, u64);
 	__type(value, u32);
 } cgroup_slots SEC(".maps");
 
@@ -102,12 +106,40 @@ static __always_inline struct cgroup_slot *slot_at(u32 index)
 	return bpf_map_lookup_elem(&cgroups, &index);
 }
 
-/* As it stands in cgroup_slots. */
-static u32 stored_slot(struct cgroup *cgrp)
+static __always_inline u32 known_slot(u64 id)
 {
-	u32 *slot = bpf_cgrp_storage_get(&cgroup_slots, cgrp, 0, 0);
+	u32 *slot = bpf_map_lookup_elem(&cgroup_slots, &id);
 
 	return slot ? *slot : NO_SLOT;
+}
+
+/* By hand, since the kernel's own call for it wants a cgroup that it trusts: that of init_task's arguments is none. */
+static __always_inline u64 ancestor_id(struct cgroup *cgrp, u32 level)
+{
+	struct cgroup *ancestor = NULL;
+
+	bpf_probe_read_kernel(&ancestor, sizeof(ancestor), (void *)cgrp + bpf_core_field_offset(struct cgroup, ancestors) + level * sizeof(ancestor));
+	return BPF_CORE_READ(ancestor, kn, id);
+}
+
+/* Of a cgroup that has no slot, its nearest ancestor's. It climbs the levels of one cgroup. */
+static __noinline u32 shared_slot(struct cgroup *cgrp)
+{
+	u32 level = cgrp->level, slot = NO_SLOT, i;
+
+	bpf_for(i, 0, level) {
+		slot = known_slot(ancestor_id(cgrp, level - 1 - i));
+		if (slot != NO_SLOT)
+			break;
+	}
+	return slot | SHARED_SLOT;
+}
+
+static u32 stored_slot(struct cgroup *cgrp)
+{
+	u32 slot = known_slot(cgrp->kn->id);
+
+	return slot == NO_SLOT ? shared_slot(cgrp) : slot;
 }
 
 static __always_inline u32 slot_of(struct cgroup *cgrp)
@@ -242,52 +274,68 @@ static bool is_roots(struct cgroup *cgrp)
 	return bpf_core_field_exists(cgrp->kn->iattr->ia_uid) && (!cgrp->kn->iattr || !cgrp->kn->iattr->ia_uid.val);
 }
 
-static s32 open_slot(struct cgroup *cgrp, u32 weight)
+/* A place for what is known of a cgroup; NO_SLOT: none is left. */
+static __always_inline u32 free_slot(struct cgroup *cgrp)
+{
+	u32 index;
+
+	if (bpf_map_pop_elem(&free_slots, &index) && (!is_roots(cgrp) || bpf_map_pop_elem(&reserved_slots, &index)))
+		return NO_SLOT;
+	return index;
+}
+
+static __always_inline void give_back_slot(u32 index)
+{
+	if (index >= RESERVED_SLOTS)
+		bpf_map_push_elem(&free_slots, &index, BPF_ANY);
+	else
+		bpf_map_push_elem(&reserved_slots, &index, BPF_ANY);
+}
+
+static void open_slot(struct cgroup *cgrp, u32 weight)
 {
 	struct cgroup *above = cgrp->level > 0 ? bpf_cgroup_ancestor(cgrp, cgrp->level - 1) : NULL;
-	u32 index, *mine, parent = above ? stored_slot(above) : NO_SLOT, parent_index = parent & ~SHARED_SLOT;
+	u32 parent = above ? stored_slot(above) : NO_SLOT, parent_index = parent & ~SHARED_SLOT, index;
 	struct cgroup_slot *s, *its = NULL;
+	u64 id = cgrp->kn->id;
 
 	if (above)
 		bpf_cgroup_release(above);
-	mine = bpf_cgrp_storage_get(&cgroup_slots, cgrp, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!mine)
-		return -ENOMEM;
 	/* Below one that found none, what that one was given is not known either. */
-	if ((parent & SHARED_SLOT) ||
-	    (bpf_map_pop_elem(&free_slots, &index) && (!is_roots(cgrp) || bpf_map_pop_elem(&reserved_slots, &index)))) {
-		*mine = parent_index | SHARED_SLOT;
+	index = (parent & SHARED_SLOT) ? NO_SLOT : free_slot(cgrp);
+	s = index == NO_SLOT ? NULL : slot_at(index);
+	if (!s) {
 		COUNT(crowded);
-		return 0;
+		return;
 	}
-	s = slot_at(index);
-	if (!s)
-		return -ENOMEM;
 	if (parent_index != NO_SLOT)
 		its = slot_at(parent_index);
 	__builtin_memset(s->nr, 0, sizeof(s->nr));
 	__builtin_memset(s->sum, 0, sizeof(s->sum));
 	s->weight = weight;
-	s->id = cgrp->kn->id;
+	s->id = id;
 	s->parent = parent_index;
 	s->policy = 0;
 	s->limited = 0;
 	s->default_tier = default_tier(cgrp, its ? its->default_tier : TIER_STANDARD);
 	policy_of(s, index);
-	*mine = index;
-	return 0;
+	if (bpf_map_update_elem(&cgroup_slots, &id, &index, BPF_ANY)) {
+		give_back_slot(index);
+		COUNT(crowded);
+	}
 }
 
 static void close_slot(struct cgroup *cgrp)
 {
-	u32 index = stored_slot(cgrp);
+	u64 id = cgrp->kn->id;
+	u32 index = known_slot(id);
 
-	if (index & SHARED_SLOT)
+	if (index == NO_SLOT) {
 		ADD(crowded, -1);
-	else if (index >= RESERVED_SLOTS)
-		bpf_map_push_elem(&free_slots, &index, BPF_ANY);
-	else if (index != NO_SLOT)
-		bpf_map_push_elem(&reserved_slots, &index, BPF_ANY);
+		return;
+	}
+	bpf_map_delete_elem(&cgroup_slots, &id);
+	give_back_slot(index);
 }
 
 /*

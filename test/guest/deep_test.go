@@ -260,18 +260,22 @@ func offsetsIn(t *testing.T, m *ebpf.Map, name string) func(member string) uint3
 	}
 }
 
-func (k *knownSlots) known(t *testing.T, cg string) (is known) {
+// of is the slot of a cgroup.
+func (k *knownSlots) of(t *testing.T, cg string) (index uint32) {
 	t.Helper()
-	dir, err := os.Open(root.Cgroup(cg))
+	id, err := cgroup.ID(root, cg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer dir.Close()
-	var index uint32
-	if err := k.slots.Lookup(int32(dir.Fd()), &index); err != nil {
+	if err := k.slots.Lookup(id, &index); err != nil {
 		t.Fatal(cg, err)
 	}
-	slot := k.slot(t, index)
+	return index
+}
+
+func (k *knownSlots) known(t *testing.T, cg string) (is known) {
+	t.Helper()
+	slot := k.slot(t, k.of(t, cg))
 	policy := binary.NativeEndian.Uint64(slot[k.policy:])
 	is.policy = enforce.Assignment{Tier: uint16(policy & 15), Limits: uint16(policy >> 4 & 15)}
 	if is.policy.Tier == uint16(tier.Count) {

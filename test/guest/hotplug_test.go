@@ -21,7 +21,7 @@ import (
 	"temper.dev/temper/internal/exit"
 )
 
-// storesOf are the ids of all maps in which the kernel keeps something for each task or cgroup, of a scheduler of ours.
+// storesOf are the ids of all maps in which the kernel keeps something for each task, of a scheduler of ours.
 func storesOf(t *testing.T) (ids []ebpf.MapID) {
 	t.Helper()
 	for id := ebpf.MapID(0); ; {
@@ -34,7 +34,7 @@ func storesOf(t *testing.T) (ids []ebpf.MapID) {
 		if err != nil {
 			continue // it has gone meanwhile
 		}
-		if info, err := m.Info(); err == nil && (info.Name == "task_states" || info.Name == "cgroup_slots") {
+		if info, err := m.Info(); err == nil && info.Name == "task_states" {
 			ids = append(ids, id)
 		}
 		m.Close()
@@ -83,8 +83,8 @@ func TestCPUsThatComeAndGo(t *testing.T) {
 	sleeper := sleepingProcess(t)
 	l := attach(t)
 	before := storesOf(t)
-	if len(before) != 2 {
-		t.Fatalf("the scheduler's stores are %v, want 2", before)
+	if len(before) != 1 {
+		t.Fatalf("the scheduler's stores are %v, want one", before)
 	}
 	same := func(when string) {
 		t.Helper()
@@ -135,20 +135,26 @@ func (s sleeper) wakeUp() { fmt.Fprintln(s.stdin) }
 // lastWait is the scheduler's note of when the process last began to wait for a CPU; 0: never.
 func (s sleeper) lastWait(t *testing.T) uint64 {
 	t.Helper()
+	state, offset := taskState(t, s.pid)
+	return binary.NativeEndian.Uint64(state[offset("runnable_at"):])
+}
+
+// taskState is what the scheduler knows of a process's first thread, and where its members are.
+func taskState(t *testing.T, pid int) (state []byte, offset func(member string) uint32) {
+	t.Helper()
 	states, err := ebpf.LoadPinnedMap(root.Pins()+"/task_states", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer states.Close()
-	at := offsetsIn(t, states, "task_state")("runnable_at")
-	fd, err := unix.PidfdOpen(s.pid, 0)
+	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer unix.Close(fd)
-	state := make([]byte, states.ValueSize())
+	state = make([]byte, states.ValueSize())
 	if err := states.Lookup(int32(fd), state); err != nil {
 		t.Fatal(err)
 	}
-	return binary.NativeEndian.Uint64(state[at:])
+	return state, offsetsIn(t, states, "task_state")
 }

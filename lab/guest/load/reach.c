@@ -68,6 +68,14 @@ static void spin(void)
 	compute(10 * SHORT);
 }
 
+static void make_and_remove(void)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/b/%d", own, getpid());
+	check(!mkdir(path, 0755) && !rmdir(path), path);
+}
+
 /* Processes and threads between own cgroups, at a high rate. */
 static void move_process(void)
 {
@@ -553,6 +561,7 @@ static const struct trick {
 	{ "rcu", 64, NULL, look_up },
 	{ "processes", 4, NULL, move_process },
 	{ "threads", 4, prepare_threads, move_thread },
+	{ "cgroups", 4, NULL, make_and_remove },
 	{ "names", 4, prepare_names, rename_self },
 	{ "nice", 4, NULL, renice },
 	{ "autogroup", 4, NULL, autogroup },
