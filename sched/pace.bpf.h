@@ -31,11 +31,12 @@
 #include "progress.bpf.h"
 
 #define LEAST_PAUSE (1 * MSEC) /* of the timer that lets go */
+#define SHORT_PAUSE (MSEC / 8) /* where it has let go of MOST_AT_ONCE */
 #define LONGEST_HOLD (10000 * MSEC)
 #define LEAST_REST ((s64)MSEC / 50) /* a turn that has no more left is over */
 #define USEC 1000ULL
 
-enum { HOLD_QUEUES = 0x100000, MOST_AT_ONCE = 64, FEW = 8, MOST_PASSED = 32, EBUSY = 16 };
+enum { HOLD_QUEUES = 0x100000, MOST_AT_ONCE = 32, FEW = 8, MOST_PASSED = 32, EBUSY = 16 };
 
 struct limit_timer {
 	struct bpf_timer timer;
@@ -287,6 +288,7 @@ static int let_go(void *map, u32 *index, struct limit_timer *slot)
 	u64 now = clock_ns();
 	bool held = l && l->held;
 	u32 i, most = MOST_AT_ONCE;
+	bool more = true; /* who may go, perhaps */
 
 	if (left || !l)
 		return 0;
@@ -295,13 +297,17 @@ static int let_go(void *map, u32 *index, struct limit_timer *slot)
 		read_limit(*index);
 	}
 	fill(*index, now);
-	if (l->quota_ns && l->left_ns < worth_beginning(l, *index))
+	if (l->quota_ns && l->left_ns < worth_beginning(l, *index)) {
 		most = 0;
+		more = false;
+	}
 	bpf_for(i, 0, most) {
 		s32 pid = let_go_one(*index, now);
 
-		if (!pid)
+		if (!pid) {
+			more = false;
 			break;
+		}
 		claim_for(pid);
 	}
 	if (held && (s64)(now - l->held_since) > 0)
@@ -317,7 +323,8 @@ static int let_go(void *map, u32 *index, struct limit_timer *slot)
 		set_holding(*index); /* in this mode since it has held them */
 		offer_gaps(l->held);
 	}
-	bpf_timer_start(&slot->timer, next_look(l, *index), 0);
+	/* There may be time for more of them, who wait for no more than that this ran for long enough. */
+	bpf_timer_start(&slot->timer, more ? SHORT_PAUSE : next_look(l, *index), 0);
 	return 0;
 }
 
