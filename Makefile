@@ -182,7 +182,7 @@ CHAOS := bin/temper lab chaos --fast --console build/chaos
 SAY = { status=$$?; cat build/chaos/*.log; exit $$status; }
 
 # Other seeds with each commit; the same again where there is no history.
-FIRST_SEED := $(shell printf '%d' 0x$$(git rev-parse --short=6 HEAD 2>/dev/null || echo 1))
+FIRST_SEED = $(shell printf '%d' 0x$$(git rev-parse --short=6 HEAD 2>/dev/null || echo 1))
 
 test-chaos: build ## attack the scheduler, 10 seeds; and 3 minutes of critical work on all CPUs
 	$(CHAOS) --first-seed $(FIRST_SEED) --seeds 10 || $(SAY)

@@ -7,11 +7,12 @@
  * time that it sleeps, its CPU looks through all of them in vain.
  *
  * Method: a bit a tier and CPU. Whoever is queued sets the bits of its CPUs, where they are not set. A CPU that has looked in
- * vain twice, and nobody was queued in between, clears its own, and does not look again until it is set.
+ * vain twice, and nobody was queued for it in between, clears its own, and does not look again until it is set. Those who are
+ * queued for other CPUs, be it by the thousand, do not count.
  *
- * Handshake: whoever is queued raises arrivals[] and then reads the bits (invite()); the CPU clears its bit and then reads
- * arrivals[] (gave_up()). So one sees the other, and the bit is set. The kernel puts a task into its queue only after
- * enqueue() has returned: between two looks in vain with the same arrivals, and with as many in the queue as were announced,
+ * Handshake: whoever is queued sets invited[] and then reads may_find[] (invite()); the CPU clears its bit of may_find[] and
+ * then reads invited[] (gave_up()). So one sees the other, and the bit is set. The kernel puts a task into its queue only after
+ * enqueue() has returned: between two looks in vain with nobody invited, and with as many in the queue as were announced,
  * that has happened, unless a virtual CPU stood still just there. The next round of looks (look.bpf.h) sets the bits of all
  * that wait, and interrupts a CPU for who was not to be found.
  *
@@ -24,6 +25,7 @@
 
 static u64 arrivals[NR_TIERS]; /* tasks ever announced */
 static u64 may_find[NR_TIERS][MASK_WORDS];
+static u64 invited[NR_TIERS][MASK_WORDS]; /* CPUs for which somebody was queued since they last looked in vain */
 
 /* CPUs w * 64 and on that a task may run on; whoever may run on as many as there are is taken to run on all. */
 static __always_inline u64 allowed_word(struct task_struct *p, u32 w)
@@ -36,16 +38,18 @@ static __always_inline u64 allowed_word(struct task_struct *p, u32 w)
 	return word;
 }
 
-/* A task is queued for this tier, and was counted among the arrivals. Was any of its CPUs not to find it? Partner: gave_up(). */
+/* A task is queued for this tier. Was any of its CPUs not to find it? Partner: gave_up(). */
 static __noinline bool invite(struct task_struct *p, u32 tier)
 {
 	bool any = false;
 
 	for (u32 w = 0; w < MASK_WORDS && w * 64 < config.nr_cpus; w++) {
-		u64 *word = &may_find[tier % NR_TIERS][w], bits = allowed_word(p, w);
+		u64 *may = &may_find[tier % NR_TIERS][w], *news = &invited[tier % NR_TIERS][w], bits = allowed_word(p, w);
 
-		if (bits & ~*(volatile u64 *)word) {
-			ordered_or(word, bits);
+		if (bits & ~*(volatile u64 *)news)
+			ordered_or(news, bits);
+		if (bits & ~*(volatile u64 *)may) {
+			ordered_or(may, bits);
 			any = true;
 		}
 	}
@@ -57,19 +61,17 @@ static __always_inline bool may_find_in(u32 tier, s32 cpu)
 	return *(volatile u64 *)&may_find[tier % NR_TIERS][(u32)cpu / 64 % MASK_WORDS] >> ((u32)cpu % 64) & 1;
 }
 
-/* A CPU has looked in vain, since it saw so many arrivals. Partner: invite(). */
-static __noinline void gave_up(u32 tier, s32 cpu, u64 saw)
+/* A CPU has looked in vain. Partner: invite(). */
+static __noinline void gave_up(u32 tier, s32 cpu)
 {
-	u64 *word = &may_find[tier % NR_TIERS][(u32)cpu / 64 % MASK_WORDS], bit = 1ULL << ((u32)cpu % 64);
-	u64 *last = &cpu_state(cpu)->in_vain[tier % NR_TIERS];
+	u32 w = (u32)cpu / 64 % MASK_WORDS;
+	u64 *may = &may_find[tier % NR_TIERS][w], *news = &invited[tier % NR_TIERS][w], bit = 1ULL << ((u32)cpu % 64);
 
-	if (*last != saw + 1) {
-		*last = saw + 1;
+	if (ordered_and(news, ~bit) & bit)
 		return;
-	}
-	ordered_and(word, ~bit);
-	if (*(volatile u64 *)&arrivals[tier % NR_TIERS] != saw)
-		ordered_or(word, bit);
+	ordered_and(may, ~bit);
+	if (*(volatile u64 *)news & bit)
+		ordered_or(may, bit);
 }
 
 #endif

@@ -46,7 +46,6 @@ struct cpu_state {
 	s32 waiter;	       /* repeat_loan(): who lent this CPU last; 0: nobody who waits still */
 	u64 claimed_at;	       /* claim_cpu() of any CPU: when this one was claimed; 0: it is not */
 	bool loan_ended;       /* reclaim() of any CPU: that is why it was claimed */
-	u64 in_vain[NR_TIERS]; /* arrivals[] + 1 when it last looked for that tier in the shared queue, in vain; 0: never */
 	u64 seen[NR_TIERS];    /* arrivals[] when dispatch() last looked for that tier */
 	u64 served_at[NR_TIERS]; /* when that tier last ran here, or was last seen with nothing queued */
 	u32 pinned[NR_TIERS];  /* enqueue() of any CPU: tasks queued for this CPU alone */

@@ -41,8 +41,6 @@ static __noinline bool take_shared(u32 tier, s32 cpu)
 
 	if (tier >= NR_TIERS)
 		return false;
-	u64 saw = *(volatile u64 *)&arrivals[tier];
-
 	/* Without a look at the length, a failure would for a moment hide a task that is just being queued. */
 	if (!scx_bpf_dsq_nr_queued(shared_queue(tier)))
 		return false;
@@ -51,7 +49,7 @@ static __noinline bool take_shared(u32 tier, s32 cpu)
 		return true;
 	end_transit(c);
 	if ((s32)*(volatile u32 *)&queued[tier] <= scx_bpf_dsq_nr_queued(shared_queue(tier)))
-		gave_up(tier, cpu, saw);
+		gave_up(tier, cpu);
 	return false;
 }
 
