@@ -41,6 +41,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(boundByKernelRole) != "" {
 		beBoundByKernel()
 	}
+	if os.Getenv(askerRole) != "" {
+		beAnAsker()
+	}
 	if what := os.Getenv(ownerRole); what != "" {
 		beOwner(what, os.Args[1])
 	}
