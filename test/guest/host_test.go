@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -104,8 +103,8 @@ func TestCPUThatComesWhileAttaching(t *testing.T) {
 				return // the test has ended
 			}
 			fmt.Fprintln(f, answers[min(i, len(answers)-1)])
+			awaitNoReader(f) // else it would be asked for the next answer, too
 			f.Close()
-			time.Sleep(200 * time.Millisecond) // it must have closed the file: else it would be asked for the next answer
 		}
 	}()
 	l := startLoaderInside(t, inNamespaces(t, "/", "mount --bind "+fifo+" "+sequence))
@@ -150,5 +149,15 @@ func TestHybridHostIsRefused(t *testing.T) {
 	refused(t, exit.NoCgroup, why, exec.Command("scx_temper", "--no-pin"))
 	if code, _, stderr := temperCommand(t, "doctor"); code != exit.NoCgroup || !strings.Contains(stderr, why) {
 		t.Errorf("temper doctor: %d, %s", code, stderr)
+	}
+}
+
+// awaitNoReader waits until nobody has the other end of a pipe open.
+func awaitNoReader(f *os.File) {
+	for {
+		end := []unix.PollFd{{Fd: int32(f.Fd())}}
+		if _, err := unix.Poll(end, -1); err == nil && end[0].Revents&unix.POLLERR != 0 {
+			return
+		}
 	}
 }
