@@ -11,21 +11,13 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#include "load.h"
-
-#define SHORT 500 /* iterations of compute(), some 10 us in the lab */
+#include "trouble.h"
 
 static volatile uint64_t *rounds; /* what this worker has got done */
 
 static void got_on(void)
 {
 	__atomic_add_fetch(rounds, 1, __ATOMIC_RELAXED);
-}
-
-static void check(bool good, const char *what)
-{
-	if (!good)
-		die("%s", what);
 }
 
 static void spin(void)
@@ -39,34 +31,6 @@ static void nap(void)
 
 	compute(lrand48() % (20 * SHORT));
 	nanosleep(&t, NULL);
-}
-
-static void yield(void)
-{
-	compute(SHORT);
-	sched_yield();
-}
-
-/* Two tasks that wake each other, and sleep at once. */
-static void ping(void)
-{
-	static int to[2], from[2];
-	char byte = 0;
-
-	if (!to[1]) {
-		check(!pipe(to) && !pipe(from), "pipe");
-		pid_t child = fork();
-
-		check(child >= 0, "fork");
-		if (child == 0) {
-			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			close(to[1]);
-			while (read(to[0], &byte, 1) == 1 && write(from[1], &byte, 1) == 1)
-				;
-			exit(0);
-		}
-	}
-	check(write(to[1], &byte, 1) == 1 && read(from[0], &byte, 1) == 1, "pipe to the child");
 }
 
 static void fork_one(void)

@@ -7,7 +7,6 @@
  */
 #include <linux/capability.h>
 #include <linux/filter.h>
-#include <linux/io_uring.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
@@ -16,21 +15,12 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 
-#include "load.h"
-
-#define SHORT 500 /* iterations of compute(), some 10 us in the lab */
+#include "ring.h"
 
 static const char *own; /* the cgroup */
-
-static void check(bool good, const char *what)
-{
-	if (!good)
-		die("%s", what);
-}
 
 static bool refused;
 
@@ -210,35 +200,6 @@ static void change_affinity(void)
 	compute(SHORT);
 }
 
-static void yield(void)
-{
-	compute(SHORT);
-	sched_yield();
-}
-
-/* Two tasks that wake each other, and sleep at once. */
-static void ping(void)
-{
-	static int to[2], from[2];
-	char byte = 0;
-
-	if (!to[1]) {
-		check(!pipe(to) && !pipe(from), "pipe");
-		pid_t child = fork();
-
-		check(child >= 0, "fork");
-		if (child == 0) {
-			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			close(to[1]);
-			while (read(to[0], &byte, 1) == 1 && write(from[1], &byte, 1) == 1)
-				compute(SHORT);
-			exit(0);
-		}
-	}
-	compute(SHORT);
-	check(write(to[1], &byte, 1) == 1 && read(from[0], &byte, 1) == 1, "pipe to the child");
-}
-
 static void fork_one(void)
 {
 	pid_t child = fork();
@@ -408,38 +369,6 @@ static void prepare_ring(void)
 
 	if (syscall(SYS_io_uring_setup, 8, &p) < 0)
 		refused = true;
-}
-
-/* Work that workers of io_uring do. */
-static void *sqes, *ring;
-static int ring_fd;
-static struct io_uring_params ring_params;
-
-static void prepare_workers(void)
-{
-	ring_fd = syscall(SYS_io_uring_setup, 64, &ring_params);
-	check(ring_fd >= 0, "io_uring");
-	ring = mmap(NULL, 1 << 16, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, ring_fd, IORING_OFF_SQ_RING);
-	sqes = mmap(NULL, 64 * sizeof(struct io_uring_sqe), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, ring_fd, IORING_OFF_SQES);
-	check(ring != MAP_FAILED && sqes != MAP_FAILED, "the ring");
-}
-
-static void ask_workers(void)
-{
-	static char data[1 << 20];
-	static int file = -1;
-	uint32_t *tail = ring + ring_params.sq_off.tail, *array = ring + ring_params.sq_off.array, *head = ring + ring_params.cq_off.head;
-	struct io_uring_sqe *s = sqes;
-
-	if (file < 0)
-		check((file = syscall(SYS_memfd_create, "reach", 0)) >= 0, "memfd");
-	for (int i = 0; i < 8; i++) {
-		s[i] = (struct io_uring_sqe){ .opcode = IORING_OP_WRITE, .flags = IOSQE_ASYNC, .fd = file, .addr = (uint64_t)data, .len = sizeof(data), .off = i << 20 };
-		array[(*tail + i) & 63] = i;
-	}
-	__atomic_store_n(tail, *tail + 8, __ATOMIC_RELEASE);
-	check(syscall(SYS_io_uring_enter, ring_fd, 8, 8, IORING_ENTER_GETEVENTS, NULL, 0) == 8, "the ring");
-	__atomic_store_n(head, *head + 8, __ATOMIC_RELEASE);
 }
 
 /* A hundred timers that expire all the time. */
