@@ -14,12 +14,11 @@ import (
 )
 
 func newBenchCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	cmd := cli.Group(&cobra.Command{
 		Use:   "bench",
 		Short: "Show, judge and compare benchmark records",
 		Long:  `Show, judge and compare benchmark records. A record is what one ladder measured; see docs/records.md.`,
-		Args:  cobra.NoArgs,
-	}
+	})
 	cmd.AddCommand(newBenchReportCommand(), newBenchCompareCommand())
 	return cmd
 }

@@ -8,7 +8,7 @@ import (
 )
 
 func newLabCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	cmd := cli.Group(&cobra.Command{
 		Use:   "lab",
 		Short: "Measure schedulers in a deterministic virtual machine",
 		Long: `Measure schedulers in a deterministic virtual machine.
@@ -23,9 +23,7 @@ arm. Latencies are in guest time: compare them with each other, not with those o
 		Example: `  temper lab ladder memcached --arms eevdf,cpuidle,temper --json record.json
   temper lab study chain --arms eevdf,cpuidle --seeds 1-10 --out records/aa
   temper lab exec -- uname -a`,
-		Args: cli.UsageArgs(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+	})
 	cmd.AddCommand(newLabLadderCommand(), newLabStudyCommand(), newLabExecCommand(), newLabChaosCommand(), newLabKernelsCommand(), newLabSurveyCommand(), newLabCostCommand(), newLabObserveCommand(), newLabLimitsCommand())
 	return cmd
 }

@@ -16,6 +16,9 @@ import (
 // EnterSafeMode keeps the node at the kernel's own scheduler until LeaveSafeMode, for the reason given. It returns
 // once the kernel has it: the agent's doing, or its own where no agent runs.
 func EnterSafeMode(ctx context.Context, root host.Root, reason string) error {
+	if err := isNode(root); err != nil {
+		return err
+	}
 	file := root.Path(SafeModeFile)
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
@@ -37,11 +40,22 @@ func EnterSafeMode(ctx context.Context, root host.Root, reason string) error {
 
 // LeaveSafeMode lets the agent enforce tiers again; it does not wait for that, which may fail. It tells whether there was anything to leave.
 func LeaveSafeMode(root host.Root) (bool, error) {
+	if err := isNode(root); err != nil {
+		return false, err
+	}
 	err := os.Remove(root.Path(SafeModeFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// isNode refuses a root where no agent would look for the file.
+func isNode(root host.Root) error {
+	if etc := root.Path("/etc"); !host.Exists(etc) {
+		return exit.New(exit.Failed, "name with --host-root where the node's file system is mounted", "there is no %s: nothing was changed", etc)
+	}
+	return nil
 }
 
 // untilGone looks until scx_temper's scheduler has left: the kernel tells nobody.

@@ -21,7 +21,24 @@ func Prepare(root *cobra.Command) *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return exit.New(exit.Usage, "see '"+cmd.CommandPath()+" --help'", "%w", err)
 	})
-	return root
+	return Group(root)
+}
+
+// Group makes a command one that only has others: it prints its help, and refuses what none of them is called.
+func Group(cmd *cobra.Command) *cobra.Command {
+	cmd.SuggestionsMinimumDistance = 2 // as cobra itself has it where it suggests
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		cure := "see '" + cmd.CommandPath() + " --help'"
+		if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
+			cure = "did you mean '" + cmd.CommandPath() + " " + like[0] + "'?"
+		}
+		return exit.New(exit.Usage, cure, "unknown command %q for %q", args[0], cmd.CommandPath())
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	return cmd
 }
 
 // UsageArgs gives a wrong number of arguments the status of a usage error.

@@ -26,6 +26,8 @@ func Own(root host.Root, name string) *Round {
 	l := Look{Node: name, Time: r.Time, Live: true, Rung: string(seen.Rung), Enforced: "no", Problems: seen.Problems}
 	if seen.Enforced {
 		l.Enforced = "yes"
+	} else if seen.Reason != "" {
+		l.Problems = append([]string{seen.Reason}, l.Problems...)
 	}
 	l.fill(families, cgroupsOf(root, seen.Cgroups))
 	r.Nodes = append(r.Nodes, l)

@@ -1,6 +1,7 @@
 package nodetop
 
 import (
+	"strings"
 	"testing"
 
 	"temper.dev/temper/internal/agent"
@@ -33,5 +34,8 @@ func TestOwnOfAPlainNode(t *testing.T) {
 	}
 	if l := r.Nodes[0]; l.Node != "here" || l.Enforced != "no" || l.Rung != "observe" || !l.Live || len(l.Tiers) != tier.Count || len(l.Pods) != 0 || l.Overrun != nil {
 		t.Errorf("%+v", l)
+	}
+	if got := r.Nodes[0].Problems; len(got) != 1 || !strings.HasPrefix(got[0], "no agent runs") {
+		t.Errorf("its problems are %q; want that no agent runs", got)
 	}
 }
