@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * lateness WAKES CPU: sleeps WAKES times on a CPU, each time until a moment about a millisecond away, and prints how late
- * it ran: the median, the 99th and 99.9th percentiles and the longest, in ns.
+ * it ran.
  */
-#include "load.h"
-
-static int ascending(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
+#include "late.h"
 
 int main(int argc, char **argv)
 {
@@ -27,6 +20,5 @@ int main(int argc, char **argv)
 		sleep_until(until);
 		late[i] = now_ns() - until;
 	}
-	qsort(late, wakes, sizeof(*late), ascending);
-	printf("%lu %lu %lu %lu\n", late[wakes / 2], late[wakes - 1 - wakes / 100], late[wakes - 1 - wakes / 1000], late[wakes - 1]);
+	print_times(late, wakes);
 }
