@@ -25,6 +25,7 @@ type FileSource struct {
 	log    *slog.Logger
 	cfg    *config.Config
 	units  map[string]string // cgroup by unit
+	lost   map[string]string // why a unit's cgroup could not be asked for, by unit
 	fault  string            // a configuration that was refused at a reload
 }
 
@@ -67,13 +68,16 @@ func (s *FileSource) Reload() error {
 	return nil
 }
 
-// Refresh asks for the cgroups of the configured units.
+// Refresh asks for the cgroups of the configured units. Where there is no answer the one before holds: a service must not lose
+// its tier because systemd is busy.
 func (s *FileSource) Refresh() {
-	s.units = map[string]string{}
+	before := s.units
+	s.units, s.lost = map[string]string{}, map[string]string{}
 	for unit := range s.cfg.Units {
 		cg, err := unitCgroup(s.root, unit)
 		if err != nil {
 			s.log.Warn("cannot find the cgroup of a unit", "unit", unit, "error", err)
+			cg, s.lost[unit] = before[unit], err.Error()
 		}
 		s.units[unit] = cg
 	}
@@ -91,6 +95,9 @@ func (s *FileSource) Look() Wanted {
 	for _, unit := range slices.Sorted(maps.Keys(s.cfg.Units)) {
 		if cg := s.units[unit]; cg != "" {
 			w.Add(Member{Cgroup: cg, Tier: s.cfg.Units[unit], Source: unit})
+		}
+		if why := s.lost[unit]; why != "" {
+			w.Problems = append(w.Problems, host.Printable("the cgroup of "+unit+" cannot be asked for, and what was known before holds: "+why))
 		}
 	}
 	// The commands of temper run carry their tier in their cgroup's name.

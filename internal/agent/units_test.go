@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"log/slog"
+	"os"
 	"reflect"
 	"testing"
 
@@ -33,6 +35,44 @@ func TestUnitWithoutSystemd(t *testing.T) {
 	}
 	if _, err := unitCgroup(root, "twice.service"); err == nil {
 		t.Error("two cgroups of one name are no error")
+	}
+}
+
+// Whoever was given a cgroup must not take a unit's tier by a name, nor hide the unit.
+func TestUnitWithoutSystemdIsRoots(t *testing.T) {
+	root := fixture.Tree(t, "/a-user", "/a-user/web.service", "/a-user/other.service", "/shop", "/shop/web.service")
+	if err := os.Chown(root.Cgroup("/a-user"), 1000, 1000); err != nil {
+		t.Fatal(err)
+	}
+	for unit, want := range map[string]string{"web.service": "/shop/web.service", "other.service": ""} {
+		if got, err := unitCgroup(root, unit); err != nil || got != want {
+			t.Errorf("%s: %q, %v; want %q", unit, got, err, want)
+		}
+	}
+}
+
+// A service keeps its tier where nothing answers for a while, and the node says so.
+func TestUnitKeepsItsCgroupWithoutAnAnswer(t *testing.T) {
+	root := fixture.Tree(t, "/shop", "/shop/web.service")
+	cfg := &config.Config{Units: map[string]tier.Tier{"web.service": tier.Critical}}
+	source := FileSource{root: root, cfg: cfg, log: slog.New(slog.DiscardHandler)}
+	want := []Member{{Cgroup: "/shop/web.service", Tier: tier.Critical, Source: "web.service"}}
+	for _, step := range []struct {
+		name     string
+		make     string
+		problems int
+	}{{"found", "", 0}, {"a second of its name", "/web.service", 1}, {"that is gone", "", 0}} {
+		if step.make != "" {
+			if err := os.Mkdir(root.Cgroup(step.make), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		} else if err := os.RemoveAll(root.Cgroup("/web.service")); err != nil {
+			t.Fatal(err)
+		}
+		source.Refresh()
+		if w := source.Look(); !reflect.DeepEqual(w.Members, want) || len(w.Problems) != step.problems {
+			t.Errorf("%s: members %+v, problems %q; want %+v and %d problems", step.name, w.Members, w.Problems, want, step.problems)
+		}
 	}
 }
 

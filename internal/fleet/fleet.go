@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"temper.dev/temper/api/v1alpha1"
+	"temper.dev/temper/internal/host"
 )
 
 // staleAfter is the age of a report from which on its agent is taken for gone: it reports once a minute.
@@ -93,7 +94,7 @@ func WriteOne(w io.Writer, n Node, now time.Time) {
 	}
 	out.Flush()
 	for _, p := range n.Problems {
-		fmt.Fprintf(w, "\nproblem: %s\n", p)
+		fmt.Fprintf(w, "\nproblem: %s\n", host.Printable(p))
 	}
 }
 

@@ -1,10 +1,8 @@
 package nodepods
 
 import (
-	"os"
 	"slices"
 	"strings"
-	"syscall"
 
 	"temper.dev/temper/internal/cgroup"
 	"temper.dev/temper/internal/host"
@@ -39,7 +37,7 @@ func (t *tree) descend(cg string, depth int) {
 		switch {
 		case name == "user.slice":
 		case cgroup.IsKubepods(name):
-			if ownedByAgent(t.root.Cgroup(child)) { // whoever has cgroups to himself calls them as he likes
+			if cgroup.Owned(t.root, child) { // whoever has cgroups to himself calls them as he likes
 				t.tops = append(t.tops, child)
 			}
 		case depth > 1 && podOf(name) == "":
@@ -107,14 +105,4 @@ const shortestID, longestID = 16, 64
 // isID tells UIDs and hashes from other words: they are hexadecimal, with dashes, and not short.
 func isID(text string) bool {
 	return len(text) >= shortestID && len(text) <= longestID && strings.Trim(text, "0123456789abcdef-") == ""
-}
-
-// ownedByAgent tells whether a directory belongs to the user that the agent runs as: root.
-func ownedByAgent(dir string) bool {
-	info, err := os.Stat(dir)
-	if err != nil {
-		return false
-	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(stat.Uid) == os.Geteuid()
 }

@@ -54,16 +54,17 @@ func (s *Status) fromMaps(m *enforce.Snapshot, monotonic time.Duration) {
 	}
 }
 
-// addLimits lists limits by the cgroups' paths; one that has gone since has its id.
+// addLimits lists limits by the cgroups' paths. One that has gone since, or lies deeper than a path can name, has its id.
 func (s *Status) addLimits(root host.Root, limits []enforce.Limit) {
 	if len(limits) == 0 {
 		return
 	}
 	paths := map[uint64]string{}
-	err := cgroup.Walk(root, func(cg string) {
+	err := cgroup.Walk(root, func(cg string) error {
 		if id, err := cgroup.ID(root, cg); err == nil {
-			paths[id] = cg
+			paths[id] = host.Printable(cg)
 		}
+		return nil
 	})
 	if err != nil {
 		s.problem("cgroups cannot be searched for those with a limit: %v", err)
@@ -71,7 +72,7 @@ func (s *Status) addLimits(root host.Root, limits []enforce.Limit) {
 	for _, l := range limits {
 		path, ok := paths[l.Cgroup]
 		if !ok {
-			path = fmt.Sprintf("(gone: %d)", l.Cgroup)
+			path = fmt.Sprintf("(no path: %d)", l.Cgroup)
 		}
 		ms := func(ns uint64) float64 { return float64(ns/1000) / 1e3 }
 		s.Limits = append(s.Limits, Limit{

@@ -2,8 +2,6 @@ package status
 
 import (
 	"math"
-	"strconv"
-	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -169,9 +167,6 @@ func (e emitter) tier(t Tier, raw enforce.TierStats) {
 
 func (e emitter) limit(l Limit) {
 	cg := l.Cgroup
-	if !utf8.ValidString(cg) {
-		cg = strconv.Quote(cg) // Prometheus takes nothing else, and two of one name would spoil the scrape
-	}
 	e.value(limitCPUs, l.CPUs, cg, l.Mode)
 	e.value(limitUsed, l.UsedSeconds, cg)
 	e.value(limitBeyond, l.BeyondSeconds, cg)

@@ -9,6 +9,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	"github.com/prometheus/common/expfmt"
 
+	"temper.dev/temper/internal/cgroup"
+	"temper.dev/temper/internal/enforce"
+	"temper.dev/temper/internal/fixture"
 	"temper.dev/temper/internal/tier"
 )
 
@@ -62,11 +65,29 @@ func TestSeriesOfLimitsAreBounded(t *testing.T) {
 	}
 }
 
+// Whoever may make a cgroup may give it any name: none spoils the scrape, or a line of the table.
 func TestNamesThatAreNoTextStayApart(t *testing.T) {
+	names := []string{"/a\xfe", "/a\xff", `/a\xff`, "/a\frung\tscx\fwhy\tscx_temper has attached"}
+	root := fixture.Tree(t, names...)
+	var limits []enforce.Limit
+	for _, name := range names {
+		id, err := cgroup.ID(root, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		limits = append(limits, enforce.Limit{Cgroup: id, PeriodNs: 1})
+	}
 	s := withLimits(0)
-	s.Limits = []Limit{{Cgroup: "/a\xfe"}, {Cgroup: "/a\xff"}}
-	if text := scrape(t, s); bytes.Count(text, []byte("\ntemper_limit_cpus{")) != 2 {
+	s.addLimits(root, limits)
+	if text := scrape(t, s); bytes.Count(text, []byte("\ntemper_limit_cpus{")) != len(names) {
 		t.Errorf("%s", text)
+	}
+	var table bytes.Buffer
+	s.Write(&table, Style{})
+	for line := range bytes.Lines(table.Bytes()) {
+		if bytes.HasPrefix(line, []byte("why")) && bytes.Contains(line, []byte("attached")) {
+			t.Errorf("a cgroup's name is a line of the table:\n%s", &table)
+		}
 	}
 }
 

@@ -178,7 +178,7 @@ func Gather(src Sources) *Status {
 }
 
 func (s *Status) problem(format string, args ...any) {
-	s.Problems = append(s.Problems, fmt.Sprintf(format, args...))
+	s.Problems = append(s.Problems, host.Printable(fmt.Sprintf(format, args...)))
 }
 
 func (s *Status) fromAgent(src Sources) {

@@ -127,7 +127,7 @@ func TestHybridHostIsRefused(t *testing.T) {
 	old := t.TempDir()
 	eventually(t, "cgroup v1 has the cpu controller", func() bool {
 		var all []string
-		if err := cgroup.Walk(root, func(cg string) { all = append(all, cg) }); err != nil {
+		if err := cgroup.Walk(root, func(cg string) error { all = append(all, cg); return nil }); err != nil {
 			t.Fatal(err)
 		}
 		slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) }) // children before their parents
