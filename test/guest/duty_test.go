@@ -43,8 +43,7 @@ func beAPair() {
 }
 
 // Of a process that is to stop, the kernel tells one thread. Another that has the CPU just then does not keep it.
-func TestTimedProcessOfTwoThreadsStops(t *testing.T) {
-	attachTiers(t)
+func processOfTwoThreadsStops(t *testing.T) {
 	bindSelf(t, []int{1})
 	t.Setenv("GODEBUG", "asyncpreemptoff=1") // else Go sends both threads signals, and whoever has one takes the other, too
 	s := play(t, pairRole+"=1")
@@ -98,8 +97,7 @@ func beLarge() {
 
 // What the kernel has to do on a CPU for long, here to end a process, leaves time for critical work that may run nowhere
 // else.
-func TestTimedLongDutyLeavesTimeForCritical(t *testing.T) {
-	attachTiers(t)
+func longDutyLeavesTimeForCritical(t *testing.T) {
 	bindSelf(t, []int{1})
 	large := play(t, largeRole+"=1")
 	if _, err := large.works.Read(make([]byte, 1)); err != nil {

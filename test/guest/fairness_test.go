@@ -16,8 +16,7 @@ const slice = 3 * time.Millisecond
 //
 // Cgroups share by weight at every level, tasks by nice: each group's CPU time over seconds of the
 // node is what its weights say. Each group has enough tasks to be able to use its share.
-func TestTimedSharesFollowNestedWeightsAndNice(t *testing.T) {
-	attachTiers(t)
+func sharesFollowNestedWeightsAndNice(t *testing.T) {
 	for cg, weight := range map[string]string{
 		"/critical/a": "100", "/critical/a/c": "100", "/critical/a/d": "300",
 		"/critical/b": "300", "/critical/b/e": "100", "/critical/b/f": "300",

@@ -71,8 +71,7 @@ func kthread(t *testing.T, name string) int {
 
 // A thread of the kernel that any CPU may run has no claim to more than the system tier's share; one
 // that the kernel itself holds back by nice has none before services.
-func TestTimedKernelThreadsAreHeldToAShare(t *testing.T) {
-	attachTiers(t)
+func kernelThreadsAreHeldToAShare(t *testing.T) {
 	kernel := []*spinner{busyKhugepaged(t)}
 	background := spin(t, "/background", runtime.NumCPU())
 	if got := used(t, second(), kernel, background); got[0] < 0.9/float64(runtime.NumCPU()) {
@@ -95,9 +94,7 @@ func TestTimedKernelThreadsAreHeldToAShare(t *testing.T) {
 
 // What interrupts leave behind (here packets) a thread of each CPU does when it gets too much. Critical
 // work that never leaves that CPU does not keep it waiting.
-func TestTimedSoftirqThreadGetsOn(t *testing.T) {
-	joinSystem(t)
-	attachTiers(t)
+func softirqThreadGetsOn(t *testing.T) {
 	cpu := runtime.NumCPU() - 1
 	burst := busySoftirqs(t, cpu)
 	spin(t, "/critical", 2*runtime.NumCPU())

@@ -15,9 +15,7 @@ import (
 
 // What a tiny limit holds dies, stops, freezes, moves and changes its CPUs as anybody else does, though its turn is a
 // long way off: forty others are before it, with four turns a second.
-func TestTimedHeldTasksObey(t *testing.T) {
-	joinSystem(t)
-	attach(t)
+func heldTasksObey(t *testing.T) {
 	const cg = "/limited"
 	limit(t, cg, time.Millisecond, time.Second)
 	controlledCgroup(t, "/elsewhere")

@@ -65,9 +65,7 @@ func TestLimitsThatAreIgnored(t *testing.T) {
 
 // A cgroup may have another mode than the node, and what is below it has that, too: beyond its limit it may use what nobody
 // wants, or it is frozen. The limit of a cgroup above whose mode is stricter is kept.
-func TestTimedModesOfCgroups(t *testing.T) {
-	joinSystem(t)
-	attach(t)
+func modesOfCgroups(t *testing.T) {
 	const quota, period = 30 * time.Millisecond, 100 * time.Millisecond
 	n := float64(runtime.NumCPU())
 	limit(t, "/pod", quota, period)

@@ -73,9 +73,7 @@ func limitOf(t *testing.T, cg string) status.Limit {
 
 // Eight threads that compute without an end get what the limit says: over ten periods to the percent, and none of them
 // waits for long.
-func TestTimedLimitIsKept(t *testing.T) {
-	joinSystem(t)
-	attach(t)
+func limitIsKept(t *testing.T) {
 	for _, c := range []struct {
 		quota, period time.Duration
 		// In ms, with some room for what a compiler changes. With a slow quota a turn takes long to come, and what
@@ -126,9 +124,7 @@ func TestTimedLimitIsKept(t *testing.T) {
 }
 
 // Threads that wake each other all the time have turns of microseconds, and pay for them as exactly.
-func TestTimedLimitOfShortTurns(t *testing.T) {
-	joinSystem(t)
-	attach(t)
+func limitOfShortTurns(t *testing.T) {
 	const cg, quota, period = "/paced/critical", 100 * time.Millisecond, 100 * time.Millisecond
 	controlledCgroup(t, "/paced")
 	limit(t, cg, quota, period)
@@ -146,9 +142,7 @@ func TestTimedLimitOfShortTurns(t *testing.T) {
 }
 
 // A cgroup keeps its own limit and those of all above it, three levels of them; one that has none keeps those above.
-func TestTimedLimitsNest(t *testing.T) {
-	joinSystem(t)
-	attach(t)
+func limitsNest(t *testing.T) {
 	const period = 100 * time.Millisecond
 	limit(t, "/node", 100*time.Millisecond, period)
 	limit(t, "/node/a", 50*time.Millisecond, period)
@@ -190,9 +184,7 @@ func TestTimedLimitsNest(t *testing.T) {
 }
 
 // A burst is what was not used before: it may be used at once.
-func TestTimedBurst(t *testing.T) {
-	joinSystem(t)
-	attach(t)
+func burst(t *testing.T) {
 	const quota, period, burst = 20 * time.Millisecond, 100 * time.Millisecond, 20 * time.Millisecond
 	limit(t, "/limited", quota, period)
 	write(t, root.Cgroup("/limited/cpu.max.burst"), fmt.Sprint(burst.Microseconds()))
@@ -214,9 +206,7 @@ func TestTimedBurst(t *testing.T) {
 
 // Who was idle may use a quota at once and more comes meanwhile, but ten periods in a row keep to the limit, from whenever one
 // counts; and nobody stands still to pay it back.
-func TestTimedAheadIsPaidBack(t *testing.T) {
-	joinSystem(t)
-	attach(t)
+func aheadIsPaidBack(t *testing.T) {
 	const cg, quota, period = "/limited", 100 * time.Millisecond, 100 * time.Millisecond
 	limit(t, cg, quota, period)
 	group := spin(t, cg, 4)

@@ -75,8 +75,7 @@ func membarrier() error {
 	return nil
 }
 
-func TestTimedBackgroundEndsItsRCUSections(t *testing.T) {
-	attachTiers(t)
+func backgroundEndsItsRCUSections(t *testing.T) {
 	dir := t.TempDir()
 	for range 16 {
 		startOwner(t, "look", dir, "/background")
@@ -138,8 +137,7 @@ func longest(t *testing.T, do func() error) (most time.Duration) {
 }
 
 // What background tasks have locked is released as soon as they can be done with it, however full the node.
-func TestTimedBackgroundReleasesLocks(t *testing.T) {
-	attachTiers(t)
+func backgroundReleasesLocks(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		owners []string

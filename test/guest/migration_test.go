@@ -54,8 +54,7 @@ const sleepable = 1 << 4 // BPF_F_SLEEPABLE
 
 // A background task that the kernel has bound to its CPU for a moment gets on while critical work never leaves one:
 // somebody may wait for it to be movable again.
-func TestTimedWhoMayNotMigrateGetsOn(t *testing.T) {
-	attachTiers(t)
+func whoMayNotMigrateGetsOn(t *testing.T) {
 	bound := play(t, boundByKernelRole+"=1")
 	ran := make([]byte, 1<<16)
 	if _, err := bound.works.Read(ran); err != nil {

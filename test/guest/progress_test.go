@@ -66,8 +66,7 @@ func pinnedToEach(t *testing.T, cg string) []*spinner {
 
 // A minute of nothing but critical work: nobody is ejected, nobody starves, and the kernel's own
 // work, which no tier may hold up, goes on.
-func TestTimedEveryTaskRunsAtFullCriticalLoad(t *testing.T) {
-	attachTiers(t)
+func everyTaskRunsAtFullCriticalLoad(t *testing.T) {
 	before := kernel(t)
 	n := runtime.NumCPU()
 	// A weight is a share, not a licence to starve: the smallest there is beside the largest.
@@ -110,8 +109,7 @@ func TestTimedEveryTaskRunsAtFullCriticalLoad(t *testing.T) {
 
 // Of 64 background tasks on a full node each has a turn every few seconds; one that is asked to die, stop or freeze has it
 // at the next look at the queues.
-func TestTimedWhoIsAskedToEndHasATurn(t *testing.T) {
-	attachTiers(t)
+func whoIsAskedToEndHasATurn(t *testing.T) {
 	crowd := spin(t, "/background", 64)
 	spin(t, "/critical", runtime.NumCPU())
 	const bound = 500 * time.Millisecond
@@ -145,8 +143,7 @@ func TestTimedWhoIsAskedToEndHasATurn(t *testing.T) {
 }
 
 // Somebody who is logged in types on a node that is full of critical work: the system tier answers.
-func TestTimedSystemAnswersAtFullCriticalLoad(t *testing.T) {
-	attachTiers(t)
+func systemAnswersAtFullCriticalLoad(t *testing.T) {
 	spin(t, "/critical", 2*runtime.NumCPU())
 	const keys = 500
 	took := echo(t, keys)

@@ -15,9 +15,7 @@ import (
 )
 
 // What a background task hands to a worker of io_uring gets done while critical work never leaves a CPU.
-func TestTimedRingWorkersGetOn(t *testing.T) {
-	joinSystem(t)
-	attachTiers(t)
+func ringWorkersGetOn(t *testing.T) {
 	ring := play(t, ringRole+"=1", t.TempDir())
 	written := make([]byte, 1<<16)
 	if _, err := ring.works.Read(written); err != nil {

@@ -25,8 +25,7 @@ const (
 	mostStandard   = 0.10
 )
 
-func TestTimedTiersAreStrict(t *testing.T) {
-	attachTiers(t)
+func tiersAreStrict(t *testing.T) {
 	n := runtime.NumCPU()
 	background, standard := spin(t, "/background", n), spin(t, "/standard", n)
 
@@ -51,8 +50,7 @@ func TestTimedTiersAreStrict(t *testing.T) {
 	}
 }
 
-func TestTimedUnmappedCgroupsHaveTheirDefaults(t *testing.T) {
-	attachTiers(t)
+func unmappedCgroupsHaveTheirDefaults(t *testing.T) {
 	controlledCgroup(t, "/system.slice/some.service")
 	n := runtime.NumCPU()
 	standard, background := spin(t, "/standard", n), spin(t, "/background", n)
@@ -64,6 +62,7 @@ func TestTimedUnmappedCgroupsHaveTheirDefaults(t *testing.T) {
 		t.Errorf("system.slice is not system: it has %.3f, standard %.3f", got[0], got[1])
 	}
 	// Its guaranteed share is a fifth of the node; beyond it, it shares with critical.
+	before := snapshot(t).Stats.SystemOver
 	critical := spin(t, "/critical", n)
 	if got := used(t, second(), system, critical); got[0] < 0.18 || got[0] > 0.65 {
 		t.Errorf("system.slice has %.3f beside critical %.3f", got[0], got[1])
@@ -71,13 +70,12 @@ func TestTimedUnmappedCgroupsHaveTheirDefaults(t *testing.T) {
 	for _, s := range system {
 		s.end()
 	}
-	if over := snapshot(t).Stats.SystemOver; over == 0 {
+	if snapshot(t).Stats.SystemOver == before {
 		t.Error("nobody counted that system.slice went beyond its share")
 	}
 }
 
-func TestTimedTiersAreInherited(t *testing.T) {
-	attachTiers(t)
+func tiersAreInherited(t *testing.T) {
 	n := runtime.NumCPU()
 	critical := spin(t, "/critical", n)
 	controlledCgroup(t, "/background/b/c/d")
@@ -93,8 +91,7 @@ func TestTimedTiersAreInherited(t *testing.T) {
 	}
 }
 
-func TestTimedMapChangeMovesACgroup(t *testing.T) {
-	attachTiers(t)
+func mapChangeMovesACgroup(t *testing.T) {
 	n := runtime.NumCPU()
 	controlledCgroup(t, "/background/inner")
 	critical, inner := spin(t, "/critical", n), spin(t, "/background/inner", n)
@@ -141,8 +138,7 @@ func TestTimedMapChangeCountsForARunningTask(t *testing.T) {
 	}
 }
 
-func TestTimedMovedTaskChangesItsTier(t *testing.T) {
-	attachTiers(t)
+func movedTaskChangesItsTier(t *testing.T) {
 	n := runtime.NumCPU()
 	critical, moved := spin(t, "/critical", n), spin(t, "/background", n)
 	for _, to := range []struct {
@@ -162,8 +158,7 @@ func TestTimedMovedTaskChangesItsTier(t *testing.T) {
 
 // Cgroups come and go by the hundred under full load, each with a process, and the last of them are
 // in the right tier: slots are given back, and ids that return are not taken for the old ones.
-func TestTimedCgroupsComeAndGo(t *testing.T) {
-	attachTiers(t)
+func cgroupsComeAndGo(t *testing.T) {
 	seq := kernel(t).EnableSeq
 	n := runtime.NumCPU()
 	controlledCgroup(t, "/critical/first")

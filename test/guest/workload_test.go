@@ -224,11 +224,13 @@ func tierFlags() []string {
 func attachTiers(t *testing.T, args ...string) *loader {
 	t.Helper()
 	joinSystem(t)
-	for _, cg := range []string{"/critical", "/standard", "/background"} {
+	for _, cg := range cgroupsOfTiers {
 		controlledCgroup(t, cg)
 	}
 	return attach(t, append(tierFlags(), args...)...)
 }
+
+var cgroupsOfTiers = []string{"/critical", "/standard", "/background"}
 
 // cat starts a process that repeats what it is told, until the test ends.
 func cat(t *testing.T) (pid int, in io.Writer, out io.Reader) {
