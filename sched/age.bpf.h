@@ -57,11 +57,12 @@ static __always_inline bool may_stop_its_process(struct task_struct *p, struct t
 	return p->signal->nr_threads == 1 || p->se.sum_exec_runtime - t->stop_asked_exec + 1 < TIME_TO_STOP;
 }
 
-/* To die, to stop, to freeze or to be traced: somebody waits for it to get that far. */
+/* To die, to stop, to freeze or to be traced: somebody waits for it to get that far, as long as its CPU has a budget for that. */
 static __always_inline bool asked_to_end(struct task_struct *p, struct task_state *t)
 {
-	return (p->signal->flags & SIGNAL_GROUP_EXIT) || (p->jobctl & JOBCTL_ASKED) ||
-	       (p->pending.signal.sig[0] & STOP_SIGNAL) || may_stop_its_process(p, t);
+	return ((p->signal->flags & SIGNAL_GROUP_EXIT) || (p->jobctl & JOBCTL_ASKED) ||
+		(p->pending.signal.sig[0] & STOP_SIGNAL) || may_stop_its_process(p, t)) &&
+	       may_end_first(p);
 }
 
 /* What the round that is under way has seen of the queue in which a task waits. */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * How far a tier comes first: system's share, and critical's reservation.
+ * How far a tier comes first: system's share, critical's reservation, and what those do who are to end.
  *
  * Problem: strictness without a bound starves what stands below. System work must be sure of
- * its share and no more; critical may be held to what its owners have asked for.
+ * its share and no more; critical may be held to what its owners have asked for. Who is told to die, stop or freeze
+ * comes first, so that it gets that far; but the kernel may work for it for hours before it does (a core of a large
+ * mapping), and a user may have as many of those as he likes.
  *
  * Method: each of the two earns time at its rate (share of the node, reserved CPUs) and pays with what
  * its tasks use while they come first. Whoever becomes runnable with nothing left stands one tier lower:
@@ -13,6 +15,9 @@
  * How much it is may follow pods: it is a field of map control, which the loader (scheduler.c, reserve()) and
  * the agent (internal/enforce, Reserve()) write whole at any time, and each look here reads once. No look needs the
  * last one's amount: what a larger one had left, or a smaller one did not forgive, ends at the next refill.
+ *
+ * Tasks that are to end have a budget on each CPU, and beyond it are what they were before: of their own tier, and bound
+ * by their limits.
  *
  * Limits: asked when a task is queued or its turn ends, so that a turn (slice_ns) may end in debt. A budget is refilled
  * once in a millisecond: for as long, what was left of a larger reservation counts, be there none by now.
@@ -28,9 +33,11 @@ struct budget {
 	u64 refilled_at;
 };
 
-static struct budget system_budget, critical_budget;
+static struct budget system_budget, critical_budget, ending_budgets[MAX_CPUS];
 
 #define SYSTEM_KEEPS (20 * MSEC)    /* it is what critical may have to wait for */
+#define ENDING_MCPU 125		    /* of each CPU, an eighth */
+#define ENDING_KEEPS (8 * MSEC)	    /* earns 1 ms: it is what critical may have to wait for */
 #define CRITICAL_KEEPS (100 * MSEC) /* a period of stock's cpu.max: bursts of that length are known to be normal */
 
 static bool within(struct budget *b, u64 millicpus, u64 keeps, u64 now)
@@ -87,9 +94,25 @@ static u32 tier_of_system(u64 now)
 	return tier_of_critical(now);
 }
 
-/* A task that belongs to tier `home` has run in `tier`. What serves one CPU is the kernel's own, and not counted. */
+static __always_inline struct budget *ending_budget(struct task_struct *p)
+{
+	return &ending_budgets[(u32)scx_bpf_task_cpu(p) % MAX_CPUS];
+}
+
+/* May a task that is to end come first, on the CPU that it is on? */
+static __noinline bool may_end_first(struct task_struct *p)
+{
+	return within(ending_budget(p), ENDING_MCPU, ENDING_KEEPS, clock_ns());
+}
+
+/*
+ * A task that belongs to tier `home` has run in `tier`. What serves one CPU is the kernel's own, and not counted. Who comes
+ * before its own tier is to end or has been lent a tier for a moment: both are counted, and a loan asks no budget.
+ */
 static __always_inline void charge_budget(struct task_struct *p, u32 home, u32 tier, u64 used)
 {
+	if (tier == TIER_SYSTEM && home != TIER_SYSTEM)
+		pay(ending_budget(p), used);
 	if (home == TIER_SYSTEM && !serves_one_cpu(p))
 		pay(&system_budget, used);
 	else if (config.reservation && home == TIER_CRITICAL && tier == TIER_CRITICAL)

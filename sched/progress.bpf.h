@@ -6,7 +6,8 @@
  * runnable task waiting for 30 s. What the kernel itself has to do must not wait at all.
  *
  * Method: duty() names the tasks that do kernel work for others: kernel threads of one CPU, and
- * exiting tasks. They queue as `system`, beyond its share.
+ * exiting tasks, as far as a budget of each CPU goes (budget.bpf.h), for a LEAST_TURN at a time. They queue as `system`,
+ * beyond its share.
  * For the rest there is parole: each CPU remembers when it last ran a tier; when a
  * task of it has been queued for longer than the tier's period, the next dispatch
  * takes one out of order, for a turn. The period shrinks with the number that waits, so that
@@ -20,7 +21,7 @@
  * tier, if that is higher, until it has called exec: the parent waits for it.
  *
  * Limits: of a CPU, 6 % go to standard and 0.1 % to background, for up to 160 and 32 waiting tasks a CPU, in
- * proportion beyond; 6 % go to critical behind duties without an end. Who waits in a tier for how long is
+ * proportion beyond; 6 % go to critical behind threads of the kernel that serve one CPU and never end. Who waits in a tier for how long is
  * age.bpf.h's business.
  */
 #ifndef TEMPER_PROGRESS_BPF_H
@@ -43,7 +44,13 @@ static const struct {
 
 static __always_inline bool duty(struct task_struct *p, struct task_state *t)
 {
-	return serves_one_cpu(p) || (p->flags & PF_EXITING) || asked_to_end(p, t);
+	return serves_one_cpu(p) || ((p->flags & PF_EXITING) && may_end_first(p)) || asked_to_end(p, t);
+}
+
+/* Does it run before its own tier, to end? */
+static __always_inline bool ends_first(struct task_state *t)
+{
+	return t->tier == TIER_SYSTEM && t->active_tier != TIER_SYSTEM;
 }
 
 static __always_inline u32 tier_of_group(struct task_state *t)

@@ -169,10 +169,12 @@ static void keep(struct task_struct *p, struct task_state *t, u32 tier, s32 cpu,
 	if (tier >= NR_TIERS || scx_bpf_dsq_nr_queued(DSQ_LOCAL_ON | cpu))
 		return;
 	end_claim(c, tier, now);
-	c->parole = false;
+	c->parole = ends_first(t);
 	c->served_at[tier] = now;
 	set_slice(p, slice_ns[tier]);
 	begin_turn(p, t, cpu, now);
+	if (c->parole)
+		limit_parole(cpu, LEAST_TURN);
 	if (tier > TIER_CRITICAL)
 		recheck(tier, cpu);
 }
@@ -322,6 +324,8 @@ void BPF_PROG(temper_running, struct task_struct *p)
 		tell_siblings(cpu, tier + 1, now);
 	u64 turn = c->parole_next;
 
+	if (!turn && ends_first(t))
+		turn = LEAST_TURN;
 	c->parole = turn;
 	c->parole_next = 0;
 	begin_section(c, now);

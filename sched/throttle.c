@@ -18,7 +18,8 @@
  * A loader that is killed between leaves the entry in the pinned map, and the next one gives the policy back. Who has set
  * the task's policy meanwhile wins: only a task that is still SCHED_IDLE gets it back.
  *
- * Limits: threads of the kernel are left alone, and told of. Between look and call some microseconds pass, in which a
+ * Limits: threads of the kernel are left alone, and told of. So are tasks whose policy somebody, who may, sets back as often
+ * as it is lowered: that others have a turn cannot be had then. Between look and call some microseconds pass, in which a
  * change of policy is lost; and so is the policy of a thread, not its process's first, that calls exec while it is lowered:
  * it goes on under another id. Without a pin, or without a next loader, a killed loader leaves a task lowered.
  */
@@ -47,6 +48,7 @@
 /* A kernel that has a server for sched_ext gives them a turn after 950 ms: leave it the first word. */
 #define PATIENCE (1000 * MS)
 #define TURN (50 * MS)
+#define OFTEN 3 /* more than a program has reasons to set its policy in a turn */
 #define LINGER (2000 * MS) /* longer than a fork takes */
 
 static struct {
@@ -56,6 +58,7 @@ static struct {
 	unsigned nr_cpus;
 	bool sees_all; /* ids mean the same to the kernel's programs and to us; not so in a PID namespace of our own */
 	unsigned long long turn_ends[TEMPER_MAX_CPUS]; /* 0: no turn is under way */
+	unsigned set_back[TEMPER_MAX_CPUS]; /* how often one that was lowered was real-time again in the turn, or the last one */
 	int stop; /* eventfd; readable: the thread is to end */
 	pthread_t thread;
 	bool runs;
@@ -177,7 +180,7 @@ static void give_back_all(int throttled, const unsigned long long *turn_ends)
 /* 0: it is lowered, or is no real-time task there any more; else an errno: why it cannot be. */
 static int lower(const struct temper_look *look, unsigned cpu, bool *did)
 {
-	struct temper_throttled t = { .start = look->start, .cpu = cpu };
+	struct temper_throttled t = { .start = look->start, .cpu = cpu }, before;
 	const struct sched_param none = {};
 	struct sched_param param;
 	unsigned tid = look->tid;
@@ -192,6 +195,8 @@ static int lower(const struct temper_look *look, unsigned cpu, bool *did)
 	if (!read_stat(tid, &s) || s.start_ticks != ticks_of(look->start) || (!look->donor && s.cpu != (int)cpu) || !is_real_time(t.policy) || sched_getparam(tid, &param))
 		return 0;
 	t.priority = param.sched_priority;
+	if (!bpf_map_lookup_elem(throttle.use.throttled, &tid, &before) && before.start == t.start && !before.given_back)
+		throttle.set_back[cpu]++;
 	if (bpf_map_update_elem(throttle.use.throttled, &tid, &t, BPF_ANY))
 		return errno;
 	if (sched_setscheduler(tid, lowered(t.policy), &none)) {
@@ -215,6 +220,8 @@ static const char *reason(int error)
 		return "it is a thread of the kernel";
 	if (error == ESRCH)
 		return "scx_temper does not see the node's processes (hostPID)";
+	if (error == EAGAIN)
+		return "somebody sets its policy back as often as it is lowered";
 	return strerror(error);
 }
 
@@ -279,10 +286,13 @@ static unsigned long long see_to(unsigned cpu, unsigned long long now)
 	if (look->taken_ns < PATIENCE)
 		return now + PATIENCE - look->taken_ns;
 	error = lower(look, cpu, &did);
+	if (did && throttle.set_back[cpu] > OFTEN)
+		error = EAGAIN;
 	if (did || error)
 		say(cpu, error);
 	if (!did)
 		return now + LOOK_EVERY;
+	throttle.set_back[cpu] = 0;
 	throttle.hogs[cpu].turns++;
 	*turn_ends = now + TURN;
 	return now; /* another may have the CPU now */

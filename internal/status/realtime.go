@@ -52,7 +52,7 @@ func policyName(policy uint32) string {
 	return "SCHED_FIFO"
 }
 
-// obstacle is the errno of Hog.Error in words: two of them are scx_temper's own (sched/throttle.c).
+// obstacle is the errno of Hog.Error in words: three of them are scx_temper's own (sched/throttle.c).
 func obstacle(err unix.Errno) string {
 	switch err {
 	case 0:
@@ -61,6 +61,8 @@ func obstacle(err unix.Errno) string {
 		return "it is a thread of the kernel"
 	case unix.ESRCH:
 		return "scx_temper does not see the node's processes (hostPID)"
+	case unix.EAGAIN:
+		return "somebody sets its policy back as often as it is lowered"
 	}
 	return err.Error()
 }

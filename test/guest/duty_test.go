@@ -80,7 +80,7 @@ func bindToFirst() {
 // beLarge has memory that takes long to give back, page by page.
 func beLarge() {
 	bindToFirst()
-	memory, err := unix.Mmap(-1, 0, 512<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	memory, err := unix.Mmap(-1, 0, 64<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
 		panic(err)
 	}
@@ -121,7 +121,7 @@ func longDutyLeavesTimeForCritical(t *testing.T) {
 	if took < 150*time.Millisecond {
 		t.Errorf("it ended within %v: that is too short to see anything", took)
 	}
-	if longest > 70*time.Millisecond {
+	if longest > 10*time.Millisecond {
 		t.Errorf("critical work went without a CPU for %v", longest)
 	}
 }

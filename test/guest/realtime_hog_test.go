@@ -239,6 +239,31 @@ func throttleHogs(t *testing.T, longerThanTheWatchdog time.Duration) {
 	}
 }
 
+// Against somebody who may set policies, and sets a hog's back all the time, nothing helps: what counts is that it is said.
+func TestRealTimeHogThatIsSetBack(t *testing.T) {
+	besideAHog(t)
+	mine := policy{unix.SCHED_FIFO, 50}
+	h := hog(t, mine, false)
+	if kernelThrottles(t) { // and scx_temper never has to
+		isNamed(t, h, mine.priority)
+		return
+	}
+	const want = "cannot be throttled: somebody sets its policy back as often as it is lowered"
+	ended := make(chan struct{})
+	defer close(ended)
+	go func() {
+		for {
+			select {
+			case <-ended:
+				return
+			default:
+				_ = setPolicy(h.pid, mine)
+			}
+		}
+	}()
+	eventually(t, "temper status says: "+want, func() bool { return strings.Contains(strings.Join(look(t).Problems, "\n"), want) })
+}
+
 // kernelThrottles: does it have a server for sched_ext tasks, which gives them a turn before scx_temper would?
 func kernelThrottles(t *testing.T) bool {
 	t.Helper()

@@ -16,6 +16,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/timerfd.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 
 #include "ring.h"
@@ -475,6 +476,85 @@ static void trace(void)
 	compute(SHORT);
 }
 
+enum { PIECES = 64 };
+static struct iovec pieces[PIECES];
+static int long_file;
+
+/* A child dies of a signal and leaves a core: the kernel looks at each page of what it has mapped, here for hours. */
+static void dump_core(void)
+{
+	const struct rlimit any = { RLIM_INFINITY, RLIM_INFINITY };
+	const struct timespec t = { 0, 10000000 };
+	static pid_t child;
+
+	if (child && waitpid(child, NULL, WNOHANG) == 0) {
+		nanosleep(&t, NULL);
+		return;
+	}
+	child = fork();
+	check(child >= 0, "fork");
+	if (child == 0) {
+		char folder[] = "/tmp/coreXXXXXX";
+		char *memory = mmap(NULL, 1ul << 46, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+		check(memory != MAP_FAILED && !setrlimit(RLIMIT_CORE, &any) && mkdtemp(folder) && !chdir(folder), "prepare a core");
+		*memory = 1;
+		abort();
+	}
+}
+
+/* Reads long at a time, while timers stop and continue it: it stops once the call is over. */
+static void prepare_long_reads(void)
+{
+	enum { PIECE = 2 << 20 };
+	char *memory = mmap(NULL, PIECE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	long_file = memfd_create("hole", 0);
+	check(long_file >= 0 && memory != MAP_FAILED && !ftruncate(long_file, (off_t)PIECES * PIECE), "a hole");
+	for (int i = 0; i < PIECES; i++)
+		pieces[i] = (struct iovec){ memory, PIECE };
+	start_timer(SIGSTOP, NSEC / 100, NSEC / 10);
+	start_timer(SIGCONT, NSEC / 11, NSEC / 10);
+}
+
+static void read_long(void)
+{
+	preadv(long_file, pieces, PIECES, 0);
+}
+
+/* Threads end with a list of locks that the kernel has to release, each in a page that has to be made first. */
+enum { LOCKS = 2048, APART = 16 << 12 };
+static char *locks;
+
+static void prepare_locks(void)
+{
+	int fd = memfd_create("locks", 0);
+
+	check(fd >= 0 && !ftruncate(fd, LOCKS * APART), "memory");
+	locks = mmap(NULL, LOCKS * APART, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	check(locks != MAP_FAILED, "map");
+	for (int i = 0; i < LOCKS; i++)
+		*(char **)(locks + i * APART) = locks + (i + 1) % LOCKS * APART;
+}
+
+static void *leave_locks(void *unused)
+{
+	static __thread struct { char *first; long offset; void *pending; } list;
+
+	list.first = locks;
+	list.offset = 8;
+	madvise(locks, LOCKS * APART, MADV_DONTNEED);
+	check(!syscall(SYS_set_robust_list, &list, sizeof(list)), "robust list");
+	return unused;
+}
+
+static void end_thread(void)
+{
+	pthread_t thread;
+
+	check(!pthread_create(&thread, NULL, leave_locks, NULL) && !pthread_join(thread, NULL), "thread");
+}
+
 static const struct trick {
 	const char *name;
 	int processes;
@@ -512,6 +592,9 @@ static const struct trick {
 	{ "nap", 4, NULL, nap },
 	{ "futex-pi", 4, prepare_inheriting, inherit },
 	{ "ptrace", 4, NULL, trace },
+	{ "core", 4, NULL, dump_core },
+	{ "stop-read", 4, prepare_long_reads, read_long },
+	{ "robust", 4, prepare_locks, end_thread },
 };
 
 /* Root in a container: a cgroup namespace of its own, and the capabilities that runtimes leave. */
