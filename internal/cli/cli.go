@@ -21,7 +21,10 @@ func Prepare(root *cobra.Command) *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return exit.New(exit.Usage, "see '"+cmd.CommandPath()+" --help'", "%w", err)
 	})
-	return Group(root)
+	if !root.Runnable() {
+		Group(root)
+	}
+	return root
 }
 
 // Group makes a command one that only has others: it prints its help, and refuses what none of them is called.

@@ -9,6 +9,15 @@ import (
 	"temper.dev/temper/internal/exit"
 )
 
+func TestPreparedCommandRuns(t *testing.T) {
+	ran := false
+	root := Prepare(&cobra.Command{Use: "program", RunE: func(*cobra.Command, []string) error { ran = true; return nil }})
+	root.SetArgs(nil)
+	if err := root.Execute(); err != nil || !ran {
+		t.Errorf("%v; it has run: %t", err, ran)
+	}
+}
+
 func TestUnknownCommandIsAUsageError(t *testing.T) {
 	for _, test := range []struct {
 		args []string
