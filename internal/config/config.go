@@ -73,7 +73,7 @@ func Load(path string) (*Config, error) {
 	}
 	cfg, err := Parse(data)
 	if err != nil {
-		return nil, exit.New(exit.Config, "correct it; packaging/temper.yaml is a commented example", "%s: %w", path, err)
+		return nil, exit.New(exit.Config, "correct it; the reference of the configuration has every key", "%s: %w", path, err)
 	}
 	return cfg, nil
 }

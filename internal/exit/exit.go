@@ -25,6 +25,7 @@ const (
 	NoNetwork      = 13
 	Hotplug        = 14
 	IsolatedCPUs   = 15
+	NotFound       = 127 // as shells have it
 	Interrupted    = 130
 )
 

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -17,7 +16,6 @@ import (
 
 	"temper.dev/temper/internal/agent"
 	"temper.dev/temper/internal/cgroup"
-	"temper.dev/temper/internal/exit"
 	"temper.dev/temper/internal/host"
 	"temper.dev/temper/internal/status"
 	"temper.dev/temper/internal/tier"
@@ -121,9 +119,9 @@ func Gatherer(root host.Root, said func() (*agent.State, error)) prometheus.Gath
 
 // Serve answers scrapes of /metrics at address until ctx ends.
 func Serve(ctx context.Context, address string, root host.Root, said func() (*agent.State, error)) error {
-	listener, err := net.Listen("tcp", address)
+	listener, err := status.Listen(address)
 	if err != nil {
-		return exit.New(exit.Usage, "name another with --metrics, such as localhost:9770", "metrics cannot be served at %s: %w", address, err)
+		return err
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(Gatherer(root, said), promhttp.HandlerOpts{}))

@@ -36,7 +36,7 @@ type Options struct {
 func Run(o Options) (status int, err error) {
 	program, err := exec.LookPath(o.Argv[0])
 	if err != nil {
-		return 0, exit.New(exit.Usage, "", "cannot run %s: %w", o.Argv[0], err)
+		return 0, exit.New(exit.NotFound, "", "cannot run %s: %w", o.Argv[0], err)
 	}
 	cg, err := makeCgroup(o)
 	if err != nil {

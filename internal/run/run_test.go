@@ -50,7 +50,7 @@ func TestRunRefuses(t *testing.T) {
 		o      Options
 		status int
 	}{
-		"no such command": {Options{Root: fixture.Tree(t), Argv: []string{"/nonexistent"}}, exit.Usage},
+		"no such command": {Options{Root: fixture.Tree(t), Argv: []string{"/nonexistent"}}, exit.NotFound},
 		"no cgroup v2":    {Options{Root: fixture.Node(t, nil), Argv: []string{"true"}}, exit.NoCgroup},
 		"name in use":     {Options{Root: fixture.Tree(t, Slice+"/run-background-x"), Tier: tier.Background, Name: "x", Argv: []string{"true"}}, exit.Failed},
 	} {

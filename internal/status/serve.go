@@ -2,6 +2,7 @@ package status
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"time"
@@ -25,11 +26,25 @@ func RegistryOf(look func() (*Status, error)) *prometheus.Registry {
 	return registry
 }
 
+// Listen opens the address that metrics are to be served at. One that cannot be right is a usage error; one that is taken may
+// be free at the next try.
+func Listen(address string) (net.Listener, error) {
+	listener, err := net.Listen("tcp", address)
+	if err == nil {
+		return listener, nil
+	}
+	status := exit.Failed
+	if _, wrong := errors.AsType[*net.AddrError](err); wrong {
+		status = exit.Usage
+	}
+	return nil, exit.New(status, "name a free one with --metrics", "metrics cannot be served at %s: %w", address, err)
+}
+
 // Serve answers scrapes of /metrics at address until ctx ends.
 func Serve(ctx context.Context, address string, root host.Root) error {
-	listener, err := net.Listen("tcp", address)
+	listener, err := Listen(address)
 	if err != nil {
-		return exit.New(exit.Usage, "name another with --metrics, such as localhost:9770", "metrics cannot be served at %s: %w", address, err)
+		return err
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(Registry(root), promhttp.HandlerOpts{}))

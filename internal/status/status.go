@@ -205,7 +205,7 @@ func (s *Status) fromAgent(src Sources) {
 	s.Cgroups = append(s.Cgroups, state.Members...)
 	s.Problems = append(s.Problems, state.Problems...)
 	if s.Rung == enforce.SCX && !s.Enforced {
-		s.Rung = enforce.Observe
+		s.Rung, s.Reason = enforce.Observe, "the kernel has no scheduler of Temper, and the agent has yet to see that"
 		s.problem("the agent believes that the scheduler is attached, the kernel says state %q, ops %q", s.Scheduler.State, s.Scheduler.Ops)
 	}
 }

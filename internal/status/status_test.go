@@ -110,7 +110,7 @@ func TestReservationIsTold(t *testing.T) {
 		{Loader{Reserves: true, ReservationCPUs: 2.5}, "critical comes first up to 2.5 CPUs; it was over that 4 times"},
 	} {
 		var out bytes.Buffer
-		(&Status{Loader: &c.loader, Gap: &Gap{CriticalOver: 4}}).Write(&out, Style{})
+		(&Status{Enforced: true, Loader: &c.loader, Gap: &Gap{CriticalOver: 4}}).Write(&out, Style{})
 		_, told, _ := strings.Cut(out.String(), "\nreservation")
 		line, _, _ := strings.Cut(told, "\n")
 		if strings.TrimSpace(line) != c.want {

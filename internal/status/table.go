@@ -109,7 +109,7 @@ func (s *Status) writeHead(w io.Writer, style Style) {
 	if s.Agent.RetryAt != nil {
 		fmt.Fprintf(w, "next attempt\t%s\n", stamp(*s.Agent.RetryAt))
 	}
-	if s.Loader != nil {
+	if s.Loader != nil && s.Enforced {
 		fmt.Fprintf(w, "scx_temper\tprocess %d, heartbeat %.1f s ago (the scheduler leaves after %s)\n", s.Loader.PID, s.Loader.HeartbeatAgeS, timeout(s.Loader.HeartbeatTimeoutS))
 		switch {
 		case s.Loader.ReservationCPUs > 0:
