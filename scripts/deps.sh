@@ -40,8 +40,9 @@ missing() {
 	at_least "$(package_version libbpf-dev)" "$MIN_LIBBPF" || echo libbpf-dev
 	[ -n "$(newest_clang)" ] || echo clang
 	# libzstd: a static libelf needs it. The keyring: the lab verifies Debian's kernels on Ubuntu too.
-	# The last four: the network and the disk of the node of 'make e2e', and its runc; AppArmor's compiler, for the guest's tests.
-	for p in libelf-dev zlib1g-dev libzstd-dev gcc libc6-dev make debian-archive-keyring iproute2 e2fsprogs libseccomp-dev apparmor; do
+	# The last five: the network and the disk of the node of 'make e2e', and its runc; AppArmor's compiler, for the guest's
+	# tests; what 'make site' keeps its packages in.
+	for p in libelf-dev zlib1g-dev libzstd-dev gcc libc6-dev make debian-archive-keyring iproute2 e2fsprogs libseccomp-dev apparmor python3-venv; do
 		has "$p" || echo "$p"
 	done
 	# An Ubuntu host's apt knows no Debian mirror; debootstrap does.
