@@ -51,13 +51,20 @@ func FetchNodeParts(ctx context.Context, c Cache, series string, modules []strin
 	return p, unpackModules(ctx, c, k.Release, dir, missing, p.Busybox)
 }
 
-// systemdProgram is where Debian has it.
-const systemdProgram = "lib/systemd/systemd"
-
 // FetchSystemd fetches systemd and the libraries that it needs, once. It returns the path of each file here by the one on
 // the node.
 func FetchSystemd(ctx context.Context, c Cache, notify func(string)) (map[string]string, error) {
-	files, err := c.packageFiles(ctx, notify, "systemd", []string{systemdProgram}, nil)
+	return c.nodeFiles(ctx, notify, "systemd", "lib/systemd/systemd")
+}
+
+// FetchAppArmor does the same with what loads AppArmor's profiles, and what profiles include.
+func FetchAppArmor(ctx context.Context, c Cache, notify func(string)) (map[string]string, error) {
+	return c.nodeFiles(ctx, notify, "apparmor", "sbin/apparmor_parser", "etc/apparmor.d/abstractions", "etc/apparmor.d/tunables", "etc/apparmor.d/abi")
+}
+
+// nodeFiles are those of a package, with the loader where programs look for it.
+func (c Cache) nodeFiles(ctx context.Context, notify func(string), name, program string, data ...string) (map[string]string, error) {
+	files, err := c.packageFiles(ctx, notify, name, []string{program}, data)
 	if err != nil {
 		return nil, err
 	}

@@ -36,7 +36,7 @@
 #define LEAST_REST ((s64)MSEC / 50) /* a turn that has no more left is over */
 #define USEC 1000ULL
 
-enum { HOLD_QUEUES = 0x100000, MOST_AT_ONCE = 32, FEW = 8, MOST_PASSED = 32, EBUSY = 16 };
+enum { HOLD_QUEUES = 0x100000, MOST_AT_ONCE = 24, FEW = 8, MOST_PASSED = 32, EBUSY = 16 };
 
 struct limit_timer {
 	struct bpf_timer timer;

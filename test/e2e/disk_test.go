@@ -28,7 +28,7 @@ var (
 // nodeParts are what of the distribution a node is made of.
 type nodeParts struct {
 	*lab.NodeParts
-	systemd map[string]string // files here, by their place on the node; none on a node without systemd
+	apparmor, systemd map[string]string // files here, by their place on the node; none on a node without systemd
 }
 
 func fetchParts(ctx context.Context) (*nodeParts, error) {
@@ -38,7 +38,10 @@ func fetchParts(ctx context.Context) (*nodeParts, error) {
 	}
 	say := func(what string) { fmt.Fprintln(os.Stderr, what) }
 	parts := &nodeParts{}
-	if parts.NodeParts, err = lab.FetchNodeParts(ctx, cache, lab.DefaultSeries, modules, say); err == nil && *systemd {
+	if parts.NodeParts, err = lab.FetchNodeParts(ctx, cache, lab.DefaultSeries, modules, say); err != nil {
+		return nil, err
+	}
+	if parts.apparmor, err = lab.FetchAppArmor(ctx, cache, say); err == nil && *systemd {
 		parts.systemd, err = lab.FetchSystemd(ctx, cache, say)
 	}
 	return parts, err
@@ -63,6 +66,7 @@ func fillRoot(root string, parts *nodeParts, kubeconfig []byte) error {
 	for name, path := range parts.Modules {
 		files["modules/"+name+".ko"] = path
 	}
+	maps.Copy(files, parts.apparmor)
 	if err := firstProcess(root, files, parts.systemd); err != nil {
 		return err
 	}

@@ -234,6 +234,17 @@ func TestAgentEnforces(t *testing.T) {
 	}
 }
 
+// A container that names no profile has the runtime's own, under which the agent could not pin the scheduler: that it
+// enforces is then the chart's doing.
+func TestContainersAreConfined(t *testing.T) {
+	const want = "cri-containerd.apparmor.d (enforce)"
+	pod := runPod(t, podOf("default", "confined", forever))
+	out, err := execute(t, pod.Namespace, pod.Name, "/busybox", "cat", "/proc/self/attr/current")
+	if got := strings.TrimSpace(out); err != nil || got != want {
+		t.Errorf("%q, %v; want %q", got, err, want)
+	}
+}
+
 // A report has what the agent said, which takes a kubelet.
 func TestBugtool(t *testing.T) {
 	bundle, err := bugtool.Collect(t.Context(), plane.Config, []string{nodeName})
