@@ -59,7 +59,7 @@ func FetchSystemd(ctx context.Context, c Cache, notify func(string)) (map[string
 
 // FetchAppArmor does the same with what loads AppArmor's profiles, and what profiles include.
 func FetchAppArmor(ctx context.Context, c Cache, notify func(string)) (map[string]string, error) {
-	return c.nodeFiles(ctx, notify, "apparmor", "sbin/apparmor_parser", "etc/apparmor.d/abstractions", "etc/apparmor.d/tunables", "etc/apparmor.d/abi")
+	return c.nodeFiles(ctx, notify, "apparmor", "sbin/apparmor_parser", "etc/apparmor", "usr/share/apparmor-features", "etc/apparmor.d/abstractions", "etc/apparmor.d/tunables", "etc/apparmor.d/abi")
 }
 
 // nodeFiles are those of a package, with the loader where programs look for it.

@@ -70,7 +70,8 @@ func fillRoot(root string, parts *nodeParts, kubeconfig []byte) error {
 	if err := firstProcess(root, files, parts.systemd); err != nil {
 		return err
 	}
-	for _, dir := range []string{"proc", "sys", "dev", "run", "tmp", "root", "var/log", "var/lib/kubelet", "etc/containerd"} {
+	// The last is empty, and profiles include it.
+	for _, dir := range []string{"proc", "sys", "dev", "run", "tmp", "root", "var/log", "var/lib/kubelet", "etc/containerd", "etc/apparmor.d/tunables/xdg-user-dirs.d"} {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
 			return err
 		}
