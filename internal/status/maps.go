@@ -54,6 +54,15 @@ func (s *Status) fromMaps(m *enforce.Snapshot, monotonic time.Duration) {
 	}
 }
 
+// addFence tells of what a fence has and the node has not.
+func (s *Status) addFence(root host.Root, m *enforce.Snapshot) {
+	for _, cpu := range m.Info.FenceCPUs().List() {
+		if root.IsOffline(cpu) {
+			s.problem("CPU %d of the fence is offline: nothing is set aside there", cpu)
+		}
+	}
+}
+
 // addLimits lists limits by the cgroups' paths. One that has gone since, or lies deeper than a path can name, has its id.
 func (s *Status) addLimits(root host.Root, limits []enforce.Limit) {
 	if len(limits) == 0 {

@@ -166,6 +166,7 @@ func Gather(src Sources) *Status {
 	switch {
 	case err == nil:
 		s.fromMaps(maps, src.Monotonic)
+		s.addFence(src.Root, maps)
 		s.addWaits(maps)
 		s.addLimits(src.Root, maps.Limits)
 		s.addRealTime(maps.Hogs, src.Monotonic)

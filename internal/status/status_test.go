@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -116,5 +117,20 @@ func TestReservationIsTold(t *testing.T) {
 		if strings.TrimSpace(line) != c.want {
 			t.Errorf("%+v: %q, not %q", c.loader, line, c.want)
 		}
+	}
+}
+
+// Whoever reads "fence CPUs 2-3" takes them for set aside.
+func TestFenceOfAnOfflineCPUIsAProblem(t *testing.T) {
+	root := fixture.Node(t, fixture.Files{
+		"/sys/devices/system/cpu/cpu1/online": "0\n", // not in the fence
+		"/sys/devices/system/cpu/cpu2/online": "1\n",
+		"/sys/devices/system/cpu/cpu3/online": "0\n",
+	})
+	maps, _ := snapshot()
+	s := &Status{}
+	s.addFence(root, maps)
+	if want := []string{"CPU 3 of the fence is offline: nothing is set aside there"}; !slices.Equal(s.Problems, want) {
+		t.Errorf("%q, want %q", s.Problems, want)
 	}
 }
