@@ -72,9 +72,13 @@ func TestWhatIsKnownOfDeepTrees(t *testing.T) {
 		}
 		leaf := tree.leaf(r)
 		runIn(t, leaf)
-		if got, want := slots.known(t, leaf), tree.want(leaf); got != want {
+		// Before 6.17 a limit is read each 0.1 s, while tasks of the cgroup run; all else is known at once, on all kernels.
+		want := tree.want(leaf)
+		if got := slots.known(t, leaf); got.policy != want.policy {
 			t.Fatalf("seed %d, step %d, depth %d: of %s it knows %+v, want %+v", seed, step, len(cgroup.Ancestors(leaf)), leaf, got, want)
 		}
+		eventually(t, fmt.Sprintf("seed %d, step %d, depth %d: of %s it knows %+v", seed, step, len(cgroup.Ancestors(leaf)), leaf, want),
+			func() bool { runIn(t, leaf); return slots.known(t, leaf) == want })
 	}
 	t.Logf("%d cgroups, up to %d deep", len(tree.ids), deepest)
 	if deepest < 40 {

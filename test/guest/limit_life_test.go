@@ -97,9 +97,7 @@ func TestLimitsComeAndGo(t *testing.T) {
 	if s := kernel(t); !s.IsTemper() || s.EnableSeq != seq {
 		t.Errorf("%+v, enable_seq was %d", s, seq)
 	}
-	if list := snapshot(t).Limits; len(list) != 0 {
-		t.Errorf("limits that are gone: %+v", list)
-	}
+	eventually(t, "no limit is left", func() bool { return len(snapshot(t).Limits) == 0 })
 }
 
 // Once Temper has left, the kernel keeps the limit again.
