@@ -18,6 +18,7 @@ import (
 
 	"temper.dev/temper/internal/config"
 	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/host"
 )
 
 // Kinds of Event.
@@ -139,6 +140,8 @@ func (l *Loader) follow(stdout io.Reader) {
 		if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
 			event = Event{Event: EventError, Status: exit.Failed, Message: fmt.Sprintf("scx_temper said %q, which is no event", lines.Text())}
 		}
+		// The kernel's words have a thread's name among them.
+		event.Reason, event.Message = host.Printable(event.Reason), host.Printable(event.Message)
 		if event.Event != EventAttached {
 			last = event
 		}

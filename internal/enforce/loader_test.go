@@ -39,7 +39,7 @@ func playLoader(args []string) {
 		os.Exit(status)
 	}
 	if slices.Contains(args, "eject") {
-		fmt.Println(`{"event":"exited","kind":1024,"exit_code":5,"reason":"runnable task stall","message":"sh[7]"}`)
+		fmt.Println(`{"event":"exited","kind":1024,"exit_code":5,"reason":"runnable task stall","message":"s\u001bh[7]"}`)
 		os.Exit(11)
 	}
 	signals := make(chan os.Signal, 1)
@@ -104,7 +104,7 @@ func TestLoaderOutcomes(t *testing.T) {
 		text   string
 	}{
 		{[]string{"fail", "7"}, 7, "/a has a finite cpu.max"},
-		{[]string{"eject"}, 11, "the kernel says: runnable task stall (sh[7])"},
+		{[]string{"eject"}, 11, `the kernel says: runnable task stall ("s\x1bh[7]")`},
 	} {
 		if o := drain(startFake(t, c.args...)); o.Status != c.status || !strings.Contains(o.Text, c.text) {
 			t.Errorf("%v: %+v", c.args, o)

@@ -14,6 +14,7 @@ import (
 
 	"temper.dev/temper/internal/config"
 	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/host"
 )
 
 // ErrNotPinned: no scheduler has left maps there, so none is attached.
@@ -121,10 +122,10 @@ func openPinned(dir, name string) (*ebpf.Map, error) {
 	return m, nil
 }
 
-// Text is the part of a C string before its NUL.
+// Text is the part of a C string before its NUL, as it may be shown: the kernel puts names of threads into such.
 func Text(c []byte) string {
 	text, _, _ := bytes.Cut(c, []byte{0})
-	return string(text)
+	return host.Printable(string(text))
 }
 
 // FenceCPUs are the CPUs of the fence.

@@ -8,7 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"temper.dev/temper/internal/enforce"
-	"temper.dev/temper/internal/host"
 )
 
 // forgotten is how long after the last sign of it a task is no longer told of: scx_temper sees it several times a second.
@@ -22,7 +21,7 @@ func (s *Status) addRealTime(hogs []enforce.Hog, monotonic time.Duration) {
 			continue
 		}
 		r := RealTime{
-			CPU: cpu, Thread: int(h.TID), Process: int(h.Process), Name: host.Printable(enforce.Text(h.Comm[:])), Policy: policyName(h.Policy), Priority: int(h.Priority),
+			CPU: cpu, Thread: int(h.TID), Process: int(h.Process), Name: enforce.Text(h.Comm[:]), Policy: policyName(h.Policy), Priority: int(h.Priority),
 			Seconds: max(0, (monotonic - time.Duration(h.SinceNs)).Round(time.Millisecond).Seconds()),
 			Starves: h.Starves != 0, Obstacle: obstacle(unix.Errno(h.Error)), Throttles: h.Turns,
 		}
