@@ -501,6 +501,8 @@ static void dump_core(void)
 		*memory = 1;
 		abort();
 	}
+	for (int i = 0; i < 20; i++) /* until it does: beside others, later, it may not get that far */
+		nanosleep(&t, NULL);
 }
 
 /* Reads long at a time, while timers stop and continue it: it stops once the call is over. */
