@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * How far a tier comes first: system's share, critical's reservation, and what those do who are to end.
+ * How far a tier comes first: system's share, critical's reservation, what those do who are to end, and what the kernel does for
+ * one CPU.
  *
  * Problem: strictness without a bound starves what stands below. System work must be sure of
  * its share and no more; critical may be held to what its owners have asked for. Who is told to die, stop or freeze
  * comes first, so that it gets that far; but the kernel may work for it for hours before it does (a core of a large
- * mapping), and a user may have as many of those as he likes.
+ * mapping), and a user may have as many of those as he likes. So with the kernel's threads that serve one CPU: packets that go
+ * round in a network of somebody's own keep them busy without an end.
  *
  * Method: each of the two earns time at its rate (share of the node, reserved CPUs) and pays with what
  * its tasks use while they come first. Whoever becomes runnable with nothing left stands one tier lower:
@@ -17,7 +19,7 @@
  * last one's amount: what a larger one had left, or a smaller one did not forgive, ends at the next refill.
  *
  * Tasks that are to end have a budget on each CPU, and beyond it are what they were before: of their own tier, and bound
- * by their limits.
+ * by their limits. Threads that serve a CPU have another, and beyond it stand with critical, as with stock they do with all.
  *
  * Limits: asked when a task is queued or its turn ends, so that a turn (slice_ns) may end in debt. A budget is refilled
  * once in a millisecond: for as long, what was left of a larger reservation counts, be there none by now.
@@ -33,11 +35,13 @@ struct budget {
 	u64 refilled_at;
 };
 
-static struct budget system_budget, critical_budget, ending_budgets[MAX_CPUS];
+static struct budget system_budget, critical_budget, ending_budgets[MAX_CPUS], serving_budgets[MAX_CPUS];
 
 #define SYSTEM_KEEPS (20 * MSEC)    /* it is what critical may have to wait for */
 #define ENDING_MCPU 125		    /* of each CPU, an eighth */
 #define ENDING_KEEPS (8 * MSEC)	    /* earns 1 ms: it is what critical may have to wait for */
+#define SERVING_MCPU 500	    /* of each CPU, half */
+#define SERVING_KEEPS (10 * MSEC)   /* earns 5 ms */
 #define CRITICAL_KEEPS (100 * MSEC) /* a period of stock's cpu.max: bursts of that length are known to be normal */
 
 static bool within(struct budget *b, u64 millicpus, u64 keeps, u64 now)
@@ -94,26 +98,37 @@ static u32 tier_of_system(u64 now)
 	return tier_of_critical(now);
 }
 
-static __always_inline struct budget *ending_budget(struct task_struct *p)
+static __always_inline struct budget *on_its_cpu(struct budget *budgets, struct task_struct *p)
 {
-	return &ending_budgets[(u32)scx_bpf_task_cpu(p) % MAX_CPUS];
+	return &budgets[(u32)scx_bpf_task_cpu(p) % MAX_CPUS];
 }
 
 /* May a task that is to end come first, on the CPU that it is on? */
 static __noinline bool may_end_first(struct task_struct *p)
 {
-	return within(ending_budget(p), ENDING_MCPU, ENDING_KEEPS, clock_ns());
+	return within(on_its_cpu(ending_budgets, p), ENDING_MCPU, ENDING_KEEPS, clock_ns());
+}
+
+/* May a thread that serves one CPU come first there? */
+static __noinline bool may_serve_first(struct task_struct *p)
+{
+	return within(on_its_cpu(serving_budgets, p), SERVING_MCPU, SERVING_KEEPS, clock_ns());
 }
 
 /*
- * A task that belongs to tier `home` has run in `tier`. What serves one CPU is the kernel's own, and not counted. Who comes
- * before its own tier is to end or has been lent a tier for a moment: both are counted, and a loan asks no budget.
+ * A task that belongs to tier `home` has run in `tier`. Who comes before its own tier is to end or has been lent a tier for a
+ * moment: both are counted, and a loan asks no budget.
  */
 static __always_inline void charge_budget(struct task_struct *p, u32 home, u32 tier, u64 used)
 {
+	if (serves_one_cpu(p)) {
+		if (tier == TIER_SYSTEM)
+			pay(on_its_cpu(serving_budgets, p), used);
+		return;
+	}
 	if (tier == TIER_SYSTEM && home != TIER_SYSTEM)
-		pay(ending_budget(p), used);
-	if (home == TIER_SYSTEM && !serves_one_cpu(p))
+		pay(on_its_cpu(ending_budgets, p), used);
+	if (home == TIER_SYSTEM)
 		pay(&system_budget, used);
 	else if (config.reservation && home == TIER_CRITICAL && tier == TIER_CRITICAL)
 		pay(&critical_budget, used);

@@ -5,9 +5,8 @@
  * Problem: tiers are strict, and the kernel ejects a scheduler that leaves any
  * runnable task waiting for 30 s. What the kernel itself has to do must not wait at all.
  *
- * Method: duty() names the tasks that do kernel work for others: kernel threads of one CPU, and
- * exiting tasks, as far as a budget of each CPU goes (budget.bpf.h), for a LEAST_TURN at a time. They queue as `system`,
- * beyond its share.
+ * Method: duty() names the tasks that do kernel work for others, as far as budgets of each CPU go (budget.bpf.h): kernel threads
+ * of one CPU, and exiting tasks, these for a LEAST_TURN at a time. They queue as `system`, beyond its share.
  * For the rest there is parole: each CPU remembers when it last ran a tier; when a
  * task of it has been queued for longer than the tier's period, the next dispatch
  * takes one out of order, for a turn. The period shrinks with the number that waits, so that
@@ -21,7 +20,7 @@
  * tier, if that is higher, until it has called exec: the parent waits for it.
  *
  * Limits: of a CPU, 6 % go to standard and 0.1 % to background, for up to 160 and 32 waiting tasks a CPU, in
- * proportion beyond; 6 % go to critical behind threads of the kernel that serve one CPU and never end. Who waits in a tier for how long is
+ * proportion beyond; 6 % go to critical behind all that comes first together. Who waits in a tier for how long is
  * age.bpf.h's business.
  */
 #ifndef TEMPER_PROGRESS_BPF_H
@@ -44,7 +43,7 @@ static const struct {
 
 static __always_inline bool duty(struct task_struct *p, struct task_state *t)
 {
-	return serves_one_cpu(p) || ((p->flags & PF_EXITING) && may_end_first(p)) || asked_to_end(p, t);
+	return (serves_one_cpu(p) && may_serve_first(p)) || ((p->flags & PF_EXITING) && may_end_first(p)) || asked_to_end(p, t);
 }
 
 /* Does it run before its own tier, to end? */
@@ -107,9 +106,9 @@ static u32 tier_of(struct task_struct *p, struct task_state *t, u32 home, u64 no
 		return TIER_BACKGROUND;
 	if (owes(p, t) && t->lent_tier < tier)
 		tier = t->lent_tier;
-	if (tier == TIER_SYSTEM)
+	if (tier == TIER_SYSTEM && !serves_one_cpu(p))
 		return tier_of_system(now);
-	return tier == TIER_CRITICAL ? tier_of_critical(now) : tier;
+	return tier <= TIER_CRITICAL ? tier_of_critical(now) : tier;
 }
 
 /*

@@ -144,7 +144,7 @@ void BPF_PROG(temper_enqueue, struct task_struct *p, u64 enq_flags)
 	withdraw(t, now);
 	t->in_gap = false;
 	enter_tier(p, t, now);
-	if (serves_one_cpu(p)) {
+	if (t->tier == TIER_SYSTEM && serves_one_cpu(p)) {
 		dsq_insert(p, DSQ_LOCAL, slice_ns[TIER_SYSTEM], enq_flags | ENQ_PREEMPT);
 		return;
 	}

@@ -3,12 +3,14 @@
 package guest
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"os"
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -114,6 +116,30 @@ func softirqThreadGetsOn(t *testing.T) {
 	}
 }
 
+// Packets that never end keep that thread busy: it comes first for half of the CPU, and shares the rest.
+func endlessSoftirqsLeaveTimeForCritical(t *testing.T) {
+	cpu := runtime.NumCPU() - 1
+	burst := busySoftirqs(t, cpu)
+	ctx, cancel := context.WithCancel(t.Context())
+	var senders sync.WaitGroup
+	for range 3 {
+		senders.Go(func() {
+			for ctx.Err() == nil {
+				burst()
+			}
+		})
+	}
+	defer senders.Wait()
+	defer cancel()
+	critical := pinned(t, "/critical", cpu)
+	thread := &spinner{pid: kthread(t, fmt.Sprintf("ksoftirqd/%d", cpu))}
+	had := used(t, 2*time.Second, critical, []*spinner{thread})
+	t.Logf("critical has %.3f of the CPU, ksoftirqd %.3f", had[0], had[1])
+	if had[0] < 0.3 || had[1] < 0.3 {
+		t.Error("one of them is kept from the CPU")
+	}
+}
+
 // busySoftirqs returns what sends a burst of packets, and waits until all have arrived. One CPU takes them
 // in, which is made much slower than sending them, so that its thread of soft interrupts has to do most of
 // it. It takes them one by one: an interrupt that comes while the thread waits may do some itself, and keeps
@@ -126,22 +152,23 @@ func busySoftirqs(t *testing.T, cpu int) func() {
 	for range 2 {
 		slowFilter(t)
 	}
-	in, err := net.ListenPacket("udp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { in.Close() })
-	packet := []byte{1}
 	const burst = 64 // fits the socket's buffer: none is dropped
 	return func() {
+		in, err := net.ListenPacket("udp4", "127.0.0.1:0")
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer in.Close()
+		packet := []byte{1}
 		for range burst {
 			if _, err := in.WriteTo(packet, in.LocalAddr()); err != nil {
-				t.Fatal(err)
+				t.Error(err)
 			}
 		}
 		for range burst {
 			if _, _, err := in.ReadFrom(packet); err != nil {
-				t.Fatal(err)
+				t.Error(err)
 			}
 		}
 	}

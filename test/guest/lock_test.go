@@ -80,11 +80,11 @@ func backgroundEndsItsRCUSections(t *testing.T) {
 	for range 16 {
 		startOwner(t, "look", dir, "/background")
 	}
-	alone := longest(t, membarrier)
+	alone := inTheMean(t, membarrier)
 	spin(t, "/critical", runtime.NumCPU())
-	full := longest(t, membarrier)
-	t.Logf("longest grace period: %v beside nothing, %v on a full node", alone, full)
-	if full > 2*time.Second {
+	full := inTheMean(t, membarrier)
+	t.Logf("a grace period, in the mean: %v beside nothing, %v on a full node", alone, full)
+	if full > time.Second {
 		t.Error("background stays in its RCU sections")
 	}
 }
@@ -122,18 +122,20 @@ func startOwner(t *testing.T, what, dir, cg string) {
 	s.moveTo(t, cg)
 }
 
-// longest is how long it takes at most to do it, of a few times.
-func longest(t *testing.T, do func() error) (most time.Duration) {
+// inTheMean is how long it takes to do it, over a few times. The longest of them is chance where several want a lock.
+func inTheMean(t *testing.T, do func() error) time.Duration {
 	t.Helper()
-	for range 10 {
+	const times = 10
+	var all time.Duration
+	for range times {
 		time.Sleep(20 * time.Millisecond) // the owners get hold of their locks again
 		start := time.Now()
 		if err := do(); err != nil {
 			t.Fatal(err)
 		}
-		most = max(most, time.Since(start))
+		all += time.Since(start)
 	}
-	return most
+	return all / times
 }
 
 // What background tasks have locked is released as soon as they can be done with it, however full the node.
@@ -154,10 +156,10 @@ func backgroundReleasesLocks(t *testing.T) {
 				startOwner(t, what, dir, "/background")
 			}
 			want := c.want(dir)
-			alone := longest(t, want)
+			alone := inTheMean(t, want)
 			spin(t, "/critical", runtime.NumCPU())
-			full := longest(t, want)
-			t.Logf("longest wait for the lock: %v beside nothing, %v on a full node", alone, full)
+			full := inTheMean(t, want)
+			t.Logf("a wait for the lock, in the mean: %v beside nothing, %v on a full node", alone, full)
 			if full > 3*alone+10*time.Millisecond {
 				t.Error("background keeps what it has locked")
 			}

@@ -37,6 +37,7 @@ func TestTimedWorkOfTheKernel(t *testing.T) {
 	runTimed(t, []timed{
 		{"KernelThreadsAreHeldToAShare", kernelThreadsAreHeldToAShare},
 		{"SoftirqThreadGetsOn", softirqThreadGetsOn},
+		{"EndlessSoftirqsLeaveTimeForCritical", endlessSoftirqsLeaveTimeForCritical},
 		{"WhoMayNotMigrateGetsOn", whoMayNotMigrateGetsOn},
 		{"RingWorkersGetOn", ringWorkersGetOn},
 		{"BackgroundEndsItsRCUSections", backgroundEndsItsRCUSections},

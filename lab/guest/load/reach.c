@@ -7,11 +7,18 @@
  */
 #include <linux/capability.h>
 #include <linux/filter.h>
+#include <linux/if_packet.h>
 #include <linux/seccomp.h>
+#include <net/ethernet.h>
+#include <net/if.h>
+#include <net/route.h>
+#include <netinet/in.h>
+#include <netinet/ip.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -35,15 +42,20 @@ static void must_fail(bool failed)
 	}
 }
 
+static void write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY);
+
+	check(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text), path);
+	close(fd);
+}
+
 static void write_to(const char *cgroup, const char *file, const char *text)
 {
 	char path[512];
 
 	snprintf(path, sizeof(path), "%s/%s/%s", own, cgroup, file);
-	int fd = open(path, O_WRONLY);
-
-	check(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text), path);
-	close(fd);
+	write_file(path, text);
 }
 
 static void make_cgroup(const char *name)
@@ -363,6 +375,62 @@ static void namespaces(void)
 		refused = true;
 }
 
+/*
+ * Packets that go round in a network of our own: each is forwarded from the loopback device to itself until it has no hops left,
+ * by the kernel's thread of the CPU, in the name of nobody.
+ */
+enum { PACKETS = 500, MOST_HOPS = 255 };
+
+static int network;
+static char packet[64];
+
+static void become_root_of_a_network(void)
+{
+	char map[32];
+	int id = getuid();
+
+	snprintf(map, sizeof(map), "0 %d 1", id);
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNET))
+		die("a network of our own");
+	write_file("/proc/self/uid_map", map);
+}
+
+static void prepare_packets(void)
+{
+	struct ifreq loopback = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+	struct rtentry route = { .rt_flags = RTF_UP, .rt_dev = (char *)"lo" };
+	struct sockaddr_in *to = (void *)&route.rt_dst, *mask = (void *)&route.rt_genmask;
+	struct iphdr *ip = (void *)packet;
+	uint32_t sum = 0;
+
+	become_root_of_a_network();
+	network = socket(AF_INET, SOCK_DGRAM, 0);
+	check(network >= 0 && !ioctl(network, SIOCSIFFLAGS, &loopback), "loopback");
+	to->sin_family = mask->sin_family = AF_INET;
+	to->sin_addr.s_addr = htonl(0x0a090900);
+	mask->sin_addr.s_addr = htonl(0xffffff00);
+	check(!ioctl(network, SIOCADDRT, &route), "route");
+	write_file("/proc/sys/net/ipv4/ip_forward", "1");
+	write_file("/proc/sys/net/ipv4/conf/all/send_redirects", "0");
+	write_file("/proc/sys/net/ipv4/conf/lo/send_redirects", "0");
+	*ip = (struct iphdr){ .version = 4, .ihl = 5, .tot_len = htons(sizeof(packet)), .ttl = MOST_HOPS, .protocol = IPPROTO_UDP,
+			      .saddr = htonl(0x0a010101), .daddr = htonl(0x0a090909) };
+	for (size_t i = 0; i < sizeof(*ip) / 2; i++)
+		sum += ((uint16_t *)packet)[i];
+	ip->check = ~(sum + (sum >> 16));
+	network = socket(AF_PACKET, SOCK_DGRAM, 0);
+	check(network >= 0, "packets");
+}
+
+static void send_packets(void)
+{
+	struct sockaddr_ll to = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_IP), .sll_ifindex = 1, .sll_halen = 6 };
+
+	/* A full queue drops them. */
+	for (int i = 0; i < PACKETS; i++)
+		sendto(network, packet, sizeof(packet), MSG_DONTWAIT, (void *)&to, sizeof(to));
+}
+
 /* A thread of the kernel that polls a ring of ours. */
 static void prepare_ring(void)
 {
@@ -597,6 +665,7 @@ static const struct trick {
 	{ "core", 4, NULL, dump_core },
 	{ "stop-read", 4, prepare_long_reads, read_long },
 	{ "robust", 4, prepare_locks, end_thread },
+	{ "packets", 4, prepare_packets, send_packets },
 };
 
 /* Root in a container: a cgroup namespace of its own, and the capabilities that runtimes leave. */
