@@ -7,15 +7,24 @@ GO ?= go
 CC ?= gcc
 
 # -buildvcs=false: equal sources give equal programs, committed or not, and the lab's hashes stay.
-GOFLAGS_STATIC := -trimpath -buildvcs=false -ldflags='-s -w'
+GOFLAGS_REPRODUCIBLE := -trimpath -buildvcs=false
+GOFLAGS_STATIC := $(GOFLAGS_REPRODUCIBLE) -ldflags='-s -w'
 CFLAGS_GUEST := -O2 -Wall -Wextra -Werror -D_GNU_SOURCE -static -pthread
 GUEST_LOAD := chain churn cost crowd lateness mcload preempt quantum reach resize share spin web
+
+# One version for all. COMMIT is a release's ('make dist'): programs of other builds change with their sources only.
+VERSION := $(shell cat VERSION)
+COMMIT ?=
+export COMMIT
+LDFLAGS_COMMIT = -s -w -X temper.dev/temper.commit=$(COMMIT)
+STAMP_COMMIT = -ldflags='$(LDFLAGS_COMMIT)'
+STAMP = -ldflags='$(LDFLAGS_COMMIT) -X temper.dev/temper.object=$(shell sha256sum build/temper.bpf.o | cut -c1-64)'
 
 include packaging/install.mk
 include docs/docs.mk
 include pathfence/pathfence.mk
 
-.PHONY: hogs nightly reach scale images chart e2e e2e-quick kubernetes-node temper-agent guest-tests kubernetes test-kubernetes generate kubectl-temper pathfence-top demo jvm-service records chaos soak kernels peers topologies test-chaos help deps lab-deps build temper sched guest test test-unit test-guest test-timed test-lab lint clean
+.PHONY: version hogs nightly reach scale images chart e2e e2e-quick kubernetes-node temper-agent guest-tests kubernetes test-kubernetes generate kubectl-temper pathfence-top demo jvm-service records chaos soak kernels peers topologies test-chaos help deps lab-deps build temper sched guest test test-unit test-guest test-timed test-lab lint clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,17 +36,18 @@ lab-deps:
 
 build: temper kubectl-temper pathfence-top sched guest ## bin/temper, bin/kubectl-temper, bin/pathfence, bin/scx_temper, and the lab's guest in build/
 
-temper: | bin
-	CGO_ENABLED=0 $(GO) build $(GOFLAGS_STATIC) -o bin/temper ./cmd/temper
+temper: sched | bin
+	CGO_ENABLED=0 $(GO) build $(GOFLAGS_REPRODUCIBLE) $(STAMP) -o bin/temper ./cmd/temper
 
+# It belongs to no scheduler.
 pathfence-top: | bin
-	CGO_ENABLED=0 $(GO) build $(GOFLAGS_STATIC) -o bin/pathfence ./cmd/pathfence
+	CGO_ENABLED=0 $(GO) build $(GOFLAGS_REPRODUCIBLE) $(STAMP_COMMIT) -o bin/pathfence ./cmd/pathfence
 
-temper-agent: | bin
-	CGO_ENABLED=0 $(GO) build $(GOFLAGS_STATIC) -o bin/temper-agent ./cmd/temper-agent
+temper-agent: sched | bin
+	CGO_ENABLED=0 $(GO) build $(GOFLAGS_REPRODUCIBLE) $(STAMP) -o bin/temper-agent ./cmd/temper-agent
 
-kubectl-temper: | bin
-	CGO_ENABLED=0 $(GO) build $(GOFLAGS_STATIC) -o bin/kubectl-temper ./cmd/kubectl-temper
+kubectl-temper: sched | bin
+	CGO_ENABLED=0 $(GO) build $(GOFLAGS_REPRODUCIBLE) $(STAMP) -o bin/kubectl-temper ./cmd/kubectl-temper
 
 sched: | bin build/guest
 	$(MAKE) -C sched
@@ -69,9 +79,9 @@ test: deps build jvm-service test-unit pathfence-test pathfence-java-test test-k
 	$(MAKE) --jobs=2 test-lab e2e-quick
 
 # -count=1: of files outside of a module go does not notice that they have changed.
-test-unit: sched ## the tests that need no guest
+test-unit: temper kubectl-temper temper-agent sched ## the tests that need no guest
 	$(GO) test ./...
-	$(GO) test -count=1 -tags object ./test/object
+	$(GO) test -count=1 -tags object ./test/object .
 	cd tools/chart && $(GO) test -count=1 .
 	cd tools/alerts && $(GO) test -count=1 .
 	cd tools/sbom && $(GO) test .
@@ -94,7 +104,7 @@ IMAGE := build/images/image
 LINKED := libbpf-dev,libelf-dev,zlib1g-dev,libzstd-dev,libc6-dev
 images: build temper-agent | build/images ## Temper's container image, as an OCI archive, and its bill of materials: build/images/temper.tar, .cdx.json
 	cd tools/image && CGO_ENABLED=0 $(GO) build -o $(CURDIR)/$(IMAGE) .
-	$(IMAGE) temper.dev/temper:dev build/images/temper.tar bin/temper-agent bin/scx_temper bin/temper
+	$(IMAGE) temper.dev/temper:$(VERSION) build/images/temper.tar bin/temper-agent bin/scx_temper bin/temper
 	cd tools/sbom && $(GO) run . $(CURDIR)/build/images/temper.cdx.json $(addprefix $(CURDIR)/bin/,temper-agent scx_temper=$(LINKED) temper)
 
 # Busybox is the lab's: what pods of the test run, and what holds a pod's namespaces.
@@ -217,6 +227,9 @@ generate: ## what follows from the API's types, deep copies and CustomResourceDe
 chart: ## the Helm chart's archive, build/charts/temper-VERSION.tgz
 	cd tools/chart && $(GO) run . package ../../charts/temper ../../build/charts
 
+version: ## write what VERSION says to the files that are read without a build; then 'make generate docs'
+	$(GO) test . -run '^TestFilesStateTheVersion$$' -count=1 -args -write-version
+
 GENERATED := api/*/zz_generated.deepcopy.go charts/temper/crds/*.yaml packaging/kubernetes/*.yaml packaging/kubernetes/crds/*.yaml
 lint: ## formatting, vet, and whether the generated source is up to date
 	@before=$$(cat $(GENERATED) | sha256sum); $(MAKE) --no-print-directory generate || exit 1; \
@@ -224,7 +237,7 @@ lint: ## formatting, vet, and whether the generated source is up to date
 	@unformatted=$$(gofmt -l api cmd internal lab packaging pathfence test tools); \
 	if [ -n "$$unformatted" ]; then echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
-	$(GO) vet -tags guest,kubernetes,scale,e2e,object ./test/...
+	$(GO) vet -tags guest,kubernetes,scale,e2e,object . ./test/...
 	$(GO) vet -tags pathfence ./pathfence/bench
 	cd tools/image && $(GO) vet .
 	cd tools/chart && $(GO) vet .

@@ -38,6 +38,10 @@ struct options {
 
 extern struct options options;
 
+/* The hash of the BPF object that this loader carries: by it a loader knows whether the scheduler it finds is its own. */
+extern const unsigned char object_sha256[32];
+void print_version(void);
+
 /* Fill `options`; leaves the process with a status on --help, --version or a usage error. */
 void parse_options(int argc, char **argv);
 

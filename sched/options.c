@@ -179,7 +179,7 @@ void parse_options(int argc, char **argv)
 			options.verbose = true;
 			break;
 		case VERSION:
-			printf("scx_temper abi %d\n", TEMPER_ABI);
+			print_version();
 			exit(TEMPER_OK);
 		case HELP:
 			fputs(help, stdout);

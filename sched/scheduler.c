@@ -18,10 +18,6 @@
 
 #include "loader.h"
 
-static const unsigned char bpf_sha256[32] =
-#include "temper.sha256.h"
-	;
-
 /* The BPF object, carried in the loader so that the two cannot be of different builds. */
 __asm__(".pushsection .rodata\n"
 	".balign 16\n"
@@ -177,7 +173,7 @@ static bool wait_until_detached(void)
 
 static bool same_scheduler(const struct scheduler *s, const struct temper_info *info)
 {
-	return info->abi == TEMPER_ABI && !memcmp(info->bpf_sha256, bpf_sha256, sizeof(bpf_sha256)) &&
+	return info->abi == TEMPER_ABI && !memcmp(info->bpf_sha256, object_sha256, sizeof(object_sha256)) &&
 	       info->system_share_pct == options.system_share_pct &&
 	       info->reservation == options.reservation && info->loan == options.loan &&
 	       info->smt_exclusive == options.smt_exclusive && info->limits == s->limits && !memcmp(info->fence, options.fence, sizeof(info->fence)) &&
@@ -241,7 +237,7 @@ static enum temper_status describe(struct scheduler *s)
 	};
 
 	memcpy(info.fence, options.fence, sizeof(info.fence));
-	memcpy(info.bpf_sha256, bpf_sha256, sizeof(bpf_sha256));
+	memcpy(info.bpf_sha256, object_sha256, sizeof(object_sha256));
 	if (bpf_map_update_elem(map_fd(s, "info"), &zero, &info, BPF_ANY))
 		return fail(TEMPER_FAILED, "cannot write map info: %s", strerror(errno));
 	return TEMPER_OK;

@@ -4,6 +4,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"temper.dev/temper"
 	"temper.dev/temper/internal/cli"
 )
 
@@ -16,5 +17,6 @@ func newRootCommand() *cobra.Command {
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl temper"},
 	})
 	root.AddCommand(newExplainCommand(), newStatusCommand(), newTopCommand(), newSafeModeCommand(), newBugtoolCommand())
+	cli.HasVersion(root, temper.Identity())
 	return root
 }

@@ -4,6 +4,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"temper.dev/temper"
 	"temper.dev/temper/internal/cli"
 )
 
@@ -12,5 +13,6 @@ func main() { cli.Main(newRootCommand()) }
 func newRootCommand() *cobra.Command {
 	root := cli.Prepare(&cobra.Command{Use: "pathfence", Short: "Watch the fences of services, and find what limits they start from"})
 	root.AddCommand(newTopCommand(), newProfileCommand())
+	cli.HasVersion(root, temper.Release())
 	return root
 }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"temper.dev/temper"
 	"temper.dev/temper/internal/agent"
 	"temper.dev/temper/internal/cli"
 	"temper.dev/temper/internal/config"
@@ -56,6 +57,7 @@ SIGTERM does the one or the other, as that DaemonSet has another agent come or n
 		Args: cli.UsageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd, o) },
 	})
+	cli.HasVersion(cmd, temper.Identity())
 	flags := cmd.Flags()
 	flags.StringVar(&o.node, "node", os.Getenv("NODE_NAME"), "`NAME` of this node in the cluster (default: $NODE_NAME)")
 	flags.Lookup("node").DefValue = ""

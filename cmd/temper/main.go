@@ -4,6 +4,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"temper.dev/temper"
 	"temper.dev/temper/internal/cli"
 )
 
@@ -18,5 +19,6 @@ The services keep the tail latency that they have alone; the best-effort work ge
 	})
 	root.AddCommand(newAgentCommand(), newRunCommand(), newStatusCommand(), newTopCommand(), newMetricsCommand(), newDoctorCommand(), newObserveCommand(), newSafeModeCommand())
 	root.AddCommand(newDemoCommand(), newLabCommand(), newBenchCommand())
+	cli.HasVersion(root, temper.Identity())
 	return root
 }

@@ -54,6 +54,24 @@ func UsageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
+// HasVersion has a command say what it is: temper.Identity, or less. One that has others says it as a command, too.
+func HasVersion(root *cobra.Command, what string) {
+	root.Version = what
+	root.SetVersionTemplate("{{.Version}}")
+	if !root.HasSubCommands() {
+		return
+	}
+	root.AddCommand(&cobra.Command{
+		Use:   "version",
+		Short: "Say which version this is, and what it was built from",
+		Args:  UsageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := io.WriteString(cmd.OutOrStdout(), what)
+			return err
+		},
+	})
+}
+
 // Main runs a program's command until it ends or is interrupted, says why it failed, and leaves with its status.
 func Main(root *cobra.Command) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)

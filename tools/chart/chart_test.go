@@ -146,7 +146,7 @@ func TestKustomizeBase(t *testing.T) {
 func TestEachValue(t *testing.T) {
 	standard := made(t, "")
 	cases := map[string]struct{ values, file, want string }{
-		"image.repository":                 {"image: {repository: example.org/temper}", "agent.yaml", "image: example.org/temper:dev\n"},
+		"image.repository":                 {"image: {repository: example.org/temper}", "agent.yaml", "image: example.org/temper:" + load(t).AppVersion() + "\n"},
 		"image.tag":                        {"image: {tag: v2}", "agent.yaml", "image: temper.dev/temper:v2\n"},
 		"image.digest":                     {"image: {digest: 'sha256:" + strings.Repeat("0a", 32) + "', tag: v2}", "agent.yaml", "image: temper.dev/temper@sha256:" + strings.Repeat("0a", 32) + "\n"},
 		"image.pullPolicy":                 {"image: {pullPolicy: Always}", "agent.yaml", "imagePullPolicy: Always\n"},

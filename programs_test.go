@@ -1,0 +1,48 @@
+//go:build object
+
+package temper
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"os/exec"
+	"regexp"
+	"testing"
+)
+
+// programs are those that 'make' has built, with what makes them say which version they are.
+var programs = map[string]string{
+	"bin/temper":         "version",
+	"bin/kubectl-temper": "version",
+	"bin/temper-agent":   "--version",
+	"bin/scx_temper":     "--version",
+}
+
+var identity = regexp.MustCompile(`^version +(\S+)\ncommit +(\S+)\nobject +(\S+)\n`)
+
+func TestProgramsAreOfOneBuild(t *testing.T) {
+	object, err := os.ReadFile("build/temper.bpf.o")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(object)
+	hash := hex.EncodeToString(sum[:])
+	commits := map[string]string{}
+	for program, argument := range programs {
+		out, err := exec.Command(program, argument).CombinedOutput()
+		if err != nil {
+			t.Errorf("%s %s: %v: %s", program, argument, err, out)
+			continue
+		}
+		m := identity.FindStringSubmatch(string(out))
+		if m == nil || m[1] != Version || m[3] != hash {
+			t.Errorf("%s is not of version %s with object %s:\n%s", program, Version, hash, out)
+			continue
+		}
+		commits[m[2]] = program
+	}
+	if len(commits) > 1 {
+		t.Errorf("of different commits: %v", commits)
+	}
+}
