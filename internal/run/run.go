@@ -99,7 +99,11 @@ func applyTier(o Options, cg string) error {
 	if err := os.WriteFile(o.Root.Cgroup(cg+"/cpu.idle"), []byte("1"), 0); err != nil {
 		return exit.New(exit.Failed, "attach scx_temper, or run Linux 5.15 or later", "cannot put %s in tier background: %w", cg, err)
 	}
-	fmt.Fprintln(o.Stderr, "temper run: rung cpu.idle: no scheduler is attached, so the command has cpu.idle=1 instead; see 'temper status'")
+	lost := ""
+	if o.Weight != 0 { // the kernel forgets it, and nobody will know it when the scheduler comes
+		lost = ", for which the kernel drops --weight for good"
+	}
+	fmt.Fprintf(o.Stderr, "temper run: rung cpu.idle: no scheduler is attached, so the command has cpu.idle=1 instead%s; see 'temper status'\n", lost)
 	return nil
 }
 
