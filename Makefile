@@ -21,6 +21,7 @@ STAMP_COMMIT = -ldflags='$(LDFLAGS_COMMIT)'
 STAMP = -ldflags='$(LDFLAGS_COMMIT) -X temper.dev/temper.object=$(shell sha256sum build/temper.bpf.o | cut -c1-64)'
 
 include packaging/install.mk
+include packaging/dist.mk
 include docs/docs.mk
 include pathfence/pathfence.mk
 
@@ -73,7 +74,7 @@ records: build peers ## measure all that the claims stand on; takes about four h
 	@scripts/records.sh records
 
 # Side by side: what asks for one CPU each; and a build that gives way.
-test: deps build jvm-service test-unit pathfence-test pathfence-java-test test-kubernetes ## the tests that CI runs
+test: deps build jvm-service test-unit test-packages pathfence-test pathfence-java-test test-kubernetes ## the tests that CI runs
 	$(MAKE) --jobs=2 test-guest kubernetes-node
 	$(MAKE) test-timed
 	$(MAKE) --jobs=2 test-lab e2e-quick
@@ -237,7 +238,7 @@ lint: ## formatting, vet, and whether the generated source is up to date
 	@unformatted=$$(gofmt -l api cmd internal lab packaging pathfence test tools); \
 	if [ -n "$$unformatted" ]; then echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
-	$(GO) vet -tags guest,kubernetes,scale,e2e,object . ./test/...
+	$(GO) vet -tags guest,kubernetes,scale,e2e,object,packages . ./test/...
 	$(GO) vet -tags pathfence ./pathfence/bench
 	cd tools/image && $(GO) vet .
 	cd tools/chart && $(GO) vet .

@@ -10,6 +10,7 @@ import (
 	"temper.dev/temper/internal/exit"
 	"temper.dev/temper/internal/host"
 	"temper.dev/temper/internal/nodetop"
+	"temper.dev/temper/internal/status"
 )
 
 func newTopCommand() *cobra.Command {
@@ -49,7 +50,7 @@ They are upper bounds: edges of buckets that are powers of two. On a cluster's n
 			if err != nil {
 				return err
 			}
-			return options.Show(cmd, nodetop.Table{Tiers: true, Own: true}, func(context.Context) *nodetop.Round { return nodetop.Own(host.Root(root), name) })
+			return options.Show(cmd, nodetop.Table{Tiers: true, Own: true}, func(context.Context) *nodetop.Round { return status.Top(host.Root(root), name) })
 		},
 	}
 	options.AddFlags(cmd)

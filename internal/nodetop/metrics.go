@@ -23,12 +23,13 @@ func (l *Look) FromMetrics(text []byte) error {
 	if families["temper_enforced"] == nil {
 		return fmt.Errorf("what its agent serves is not Temper's metrics")
 	}
-	l.fill(families, metrics(families).pods())
+	l.Fill(families, metrics(families).pods())
 	return nil
 }
 
-// fill fills in a node's figures, and those of its pods.
-func (l *Look) fill(m metrics, pods []Pod) {
+// Fill fills in a node's figures, of metrics by name, and its pods.
+func (l *Look) Fill(families map[string]*dto.MetricFamily, pods []Pod) {
+	m := metrics(families)
 	l.Pods, l.Tiers = pods, nil
 	for t := range tier.Tier(tier.Count) {
 		l.Tiers = append(l.Tiers, m.tier(t.String(), l.Pods))

@@ -1,4 +1,4 @@
-package nodetop
+package status
 
 import (
 	"strings"
@@ -27,8 +27,8 @@ func TestCgroupsOf(t *testing.T) {
 }
 
 // A node without Temper has tiers that nobody counts, and says so.
-func TestOwnOfAPlainNode(t *testing.T) {
-	r := Own(fixture.Tree(t), "here")
+func TestTopOfAPlainNode(t *testing.T) {
+	r := Top(fixture.Tree(t), "here")
 	if r.Error != "" || len(r.Nodes) != 1 {
 		t.Fatalf("%+v", r)
 	}

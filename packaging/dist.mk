@@ -1,0 +1,48 @@
+# make packages, make dist: what is installed without a compiler. The same sources give the same bytes: times are the commit's.
+DIST := dist
+ARCH := $(shell uname -m | sed 's/x86_64/amd64/; s/aarch64/arm64/')
+export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct)
+# A release says its commit; COMMIT= makes the programs say none.
+dist packages: COMMIT := $(shell git rev-parse HEAD)$(shell git diff --quiet HEAD || echo -changed)
+TAR := tar --sort=name --owner=0 --group=0 --numeric-owner --mtime=@$(SOURCE_DATE_EPOCH)
+PACKAGE_ROOT := build/package/root
+
+.PHONY: dist packages test-packages kubectl-archives
+
+dist: packages kubectl-archives images chart ## all that a release has, in dist/, but for PathFence's libraries
+	cp build/images/temper.tar $(DIST)/temper-image-$(VERSION)-$(ARCH).tar
+	cp build/images/temper.cdx.json $(DIST)/temper-image-$(VERSION)-$(ARCH).cdx.json
+	cp build/charts/temper-$(VERSION).tgz $(DIST)/temper-chart-$(VERSION).tgz
+	cd $(DIST) && sha256sum -- *$(VERSION)* kubectl-temper.yaml >SHA256SUMS
+
+packages: build ## temper_VERSION_ARCH.deb and the .rpm, in dist/: programs, service, manual pages, completions
+	rm -rf $(PACKAGE_ROOT) && mkdir -p $(DIST)
+	$(MAKE) --no-print-directory install DESTDIR=$(PACKAGE_ROOT) PREFIX=/usr
+	rm -r $(PACKAGE_ROOT)/etc
+	$(GO) test ./cmd/temper -run '^TestManualPages$$' -count=1 -args -man $(CURDIR)/$(PACKAGE_ROOT)/usr/share/man/man1
+	gzip -9n $(PACKAGE_ROOT)/usr/share/man/man1/*
+	install -d $(PACKAGE_ROOT)/usr/share/bash-completion/completions $(PACKAGE_ROOT)/usr/share/zsh/vendor-completions \
+		$(PACKAGE_ROOT)/usr/share/fish/vendor_completions.d $(PACKAGE_ROOT)/usr/share/doc/temper
+	bin/temper completion bash >$(PACKAGE_ROOT)/usr/share/bash-completion/completions/temper
+	bin/temper completion zsh >$(PACKAGE_ROOT)/usr/share/zsh/vendor-completions/_temper
+	bin/temper completion fish >$(PACKAGE_ROOT)/usr/share/fish/vendor_completions.d/temper.fish
+	install -m 0644 LICENSE CHANGELOG.md $(PACKAGE_ROOT)/usr/share/doc/temper/
+	install -m 0644 LICENSES/GPL-2.0-only.txt $(PACKAGE_ROOT)/usr/share/doc/temper/LICENSE.scx_temper
+	for format in deb rpm; do \
+		VERSION=$(VERSION) ARCH=$(ARCH) $(GO) tool -modfile=tools/nfpm/go.mod nfpm package --config packaging/package/nfpm.yaml --packager $$format --target $(DIST)/ || exit 1; done
+
+# kubectl runs what is called kubectl-temper; krew installs it from the manifest, where the archives are at URL.
+URL ?= https://temper.dev/temper/releases/$(VERSION)
+PLATFORMS := linux-amd64 linux-arm64 darwin-amd64 darwin-arm64
+kubectl-archives: sched ## kubectl-temper for Linux and macOS, and krew's manifest, in dist/
+	mkdir -p $(DIST)
+	set -e; for platform in $(PLATFORMS); do \
+		dir=build/kubectl/$$platform; mkdir -p $$dir; cp LICENSE $$dir/; \
+		CGO_ENABLED=0 GOOS=$${platform%-*} GOARCH=$${platform#*-} $(GO) build $(GOFLAGS_REPRODUCIBLE) $(STAMP) -o $$dir/kubectl-temper ./cmd/kubectl-temper; \
+		$(TAR) -C $$dir -c kubectl-temper LICENSE | gzip -9n >$(DIST)/kubectl-temper_$(VERSION)_$$platform.tar.gz; \
+	done
+	packaging/krew.sh $(VERSION) $(URL) $(DIST)/kubectl-temper_$(VERSION)_*.tar.gz >$(DIST)/kubectl-temper.yaml
+
+test-packages: packages ## the same packages twice, and what dpkg makes of one
+	sha256sum $(DIST)/temper[_-]$(VERSION)-1* >build/package/sums && $(MAKE) --no-print-directory packages >/dev/null && sha256sum --check --quiet build/package/sums
+	$(GO) test -count=1 -tags packages ./test/packages
