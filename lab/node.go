@@ -51,20 +51,25 @@ func FetchNodeParts(ctx context.Context, c Cache, series string, modules []strin
 	return p, unpackModules(ctx, c, k.Release, dir, missing, p.Busybox)
 }
 
-// FetchSystemd fetches systemd and the libraries that it needs, once. It returns the path of each file here by the one on
-// the node.
-func FetchSystemd(ctx context.Context, c Cache, notify func(string)) (map[string]string, error) {
-	return c.nodeFiles(ctx, notify, "systemd", "lib/systemd/systemd")
+// FetchPrograms fetches programs of a package and the libraries that they need, once. It returns the path of each file here by
+// the one on the node.
+func FetchPrograms(ctx context.Context, c Cache, notify func(string), name string, programs ...string) (map[string]string, error) {
+	return c.nodeFiles(ctx, notify, name, programs)
 }
 
-// FetchAppArmor does the same with what loads AppArmor's profiles, and what profiles include.
+// FetchSystemd does that with systemd.
+func FetchSystemd(ctx context.Context, c Cache, notify func(string)) (map[string]string, error) {
+	return FetchPrograms(ctx, c, notify, "systemd", "lib/systemd/systemd")
+}
+
+// FetchAppArmor does it with what loads AppArmor's profiles, and fetches what profiles include.
 func FetchAppArmor(ctx context.Context, c Cache, notify func(string)) (map[string]string, error) {
-	return c.nodeFiles(ctx, notify, "apparmor", "sbin/apparmor_parser", "etc/apparmor", "usr/share/apparmor-features", "etc/apparmor.d/abstractions", "etc/apparmor.d/tunables", "etc/apparmor.d/abi")
+	return c.nodeFiles(ctx, notify, "apparmor", []string{"sbin/apparmor_parser"}, "etc/apparmor", "usr/share/apparmor-features", "etc/apparmor.d/abstractions", "etc/apparmor.d/tunables", "etc/apparmor.d/abi")
 }
 
 // nodeFiles are those of a package, with the loader where programs look for it.
-func (c Cache) nodeFiles(ctx context.Context, notify func(string), name, program string, data ...string) (map[string]string, error) {
-	files, err := c.packageFiles(ctx, notify, name, []string{program}, data)
+func (c Cache) nodeFiles(ctx context.Context, notify func(string), name string, programs []string, data ...string) (map[string]string, error) {
+	files, err := c.packageFiles(ctx, notify, name, programs, data)
 	if err != nil {
 		return nil, err
 	}

@@ -43,6 +43,7 @@ kubectl-archives: sched ## kubectl-temper for Linux and macOS, and krew's manife
 	done
 	packaging/krew.sh $(VERSION) $(URL) $(DIST)/kubectl-temper_$(VERSION)_*.tar.gz >$(DIST)/kubectl-temper.yaml
 
-test-packages: packages ## the same packages twice, and what dpkg makes of one
+test-packages: packages guest lab-deps ## the same packages twice; what dpkg makes of one, in a folder and on a host with systemd
 	sha256sum $(DIST)/temper[_-]$(VERSION)-1* >build/package/sums && $(MAKE) --no-print-directory packages >/dev/null && sha256sum --check --quiet build/package/sums
 	$(GO) test -count=1 -tags packages ./test/packages
+	timeout 900 $(GO) test -count=1 -v -tags host ./test/host

@@ -19,5 +19,6 @@ install: ## install bin/ and the service; configuration in /etc/temper (DESTDIR,
 
 uninstall: ## stop the service and remove what install put there; /etc/temper stays
 	@if [ -z "$(DESTDIR)" ] && [ -d /run/systemd/system ]; then systemctl disable --now temper 2>/dev/null || true; fi
+	@[ -n "$(DESTDIR)" ] || rm -rf /run/temper
 	rm -f $(DESTDIR)$(PREFIX)/bin/temper $(DESTDIR)$(PREFIX)/bin/scx_temper $(DESTDIR)$(UNITDIR)/temper.service
 	@if [ -z "$(DESTDIR)" ] && [ -d /run/systemd/system ]; then systemctl daemon-reload; fi
