@@ -165,21 +165,21 @@ static __always_inline bool bound_turn(u32 *index, u64 now, s64 *most)
 {
 	u32 at = *index;
 	struct temper_limit *l = next_limit(index);
-	s64 left, turn;
+	s64 time, turn;
 
 	if (!l)
 		return false;
 	fill(at, now);
-	left = l->left_ns;
-	if (left < (s64)LEAST_TAKEN) {
+	time = l->left_ns;
+	if (time < (s64)LEAST_TAKEN) {
 		*most = -(s64)at;
 		return false;
 	}
 	turn = turn_of(at);
 	if (turn < *most)
 		*most = turn;
-	if (left < *most)
-		*most = left;
+	if (time < *most)
+		*most = time;
 	return true;
 }
 

@@ -136,14 +136,14 @@ __noinline bool still_waits(s32 pid, u64 lock)
 {
 	struct task_struct *p = bpf_task_from_pid(pid);
 	struct task_state *t;
-	bool waits;
+	bool still;
 
 	if (!p)
 		return false;
 	t = task_state(p);
-	waits = t && t->wanted_lock == lock;
+	still = t && t->wanted_lock == lock;
 	bpf_task_release(p);
-	return waits;
+	return still;
 }
 
 /* Does it hold the lock that somebody else waits for, or was it just woken to take it? */

@@ -196,7 +196,7 @@ static __always_inline u64 worth_waiting(struct temper_limit *l, u32 index)
  */
 static __always_inline s64 worth_beginning(struct temper_limit *l, u32 index)
 {
-	u32 cpus = 1 + (rate_of(l) >> 20), gang = l->held < cpus ? l->held : cpus;
+	u32 at_once = 1 + (rate_of(l) >> 20), gang = l->held < at_once ? l->held : at_once;
 	s64 worth = worth_waiting(l, index) * gang, most = (u64)capacity(l) / 2;
 
 	return worth < most ? worth : most;

@@ -143,11 +143,11 @@ static void leave_tier(struct task_struct *p, struct task_state *t)
 		tell_fence(false, 0);
 }
 
-/* How often this CPU serves a tier of which `waiting` tasks are queued for it, at the least. */
-static __always_inline u64 parole_period(struct cpu_state *c, u32 tier, u32 waiting)
+/* How often this CPU serves a tier of which `nr_queued` tasks are queued for it, at the least. */
+static __always_inline u64 parole_period(struct cpu_state *c, u32 tier, u32 nr_queued)
 {
 	/* Together the CPUs are fast enough, unless the tasks are bound to a few of them. */
-	u64 period = ROUND * (is_late(c, tier) ? 1 : config.nr_online) / waiting;
+	u64 period = ROUND * (is_late(c, tier) ? 1 : config.nr_online) / nr_queued;
 
 	return period < parole[tier].period ? period : parole[tier].period;
 }
@@ -158,9 +158,9 @@ static u32 overdue_tier(s32 cpu, u32 prev_tier, u64 now, u64 *turn)
 	struct cpu_state *c = cpu_state(cpu);
 
 	for (u32 tier = TIER_CRITICAL; tier < NR_TIERS; tier++) {
-		u32 waiting = within_reach(tier, cpu) + c->pinned[tier];
+		u32 nr_queued = within_reach(tier, cpu) + c->pinned[tier];
 
-		if (!waiting) {
+		if (!nr_queued) {
 			c->served_at[tier] = now;
 			continue;
 		}
@@ -168,7 +168,7 @@ static u32 overdue_tier(s32 cpu, u32 prev_tier, u64 now, u64 *turn)
 		if (tier == TIER_CRITICAL && prev_tier != TIER_SYSTEM && !within_reach(TIER_SYSTEM, cpu) && !c->pinned[TIER_SYSTEM])
 			continue;
 		s32 *to_end = asked[tier] > 0 ? &asked[tier] : &c->asked[tier];
-		u64 period = *to_end > 0 ? ASKED_PERIOD : parole_period(c, tier, waiting);
+		u64 period = *to_end > 0 ? ASKED_PERIOD : parole_period(c, tier, nr_queued);
 
 		if (now - c->served_at[tier] > period) {
 			if (*to_end > 0)
