@@ -7,13 +7,13 @@ dist packages: COMMIT := $(shell git rev-parse HEAD)$(shell git diff --quiet HEA
 TAR := tar --sort=name --owner=0 --group=0 --numeric-owner --mtime=@$(SOURCE_DATE_EPOCH)
 PACKAGE_ROOT := build/package/root
 
-.PHONY: dist packages test-packages kubectl-archives
+.PHONY: dist dist-pathfence packages test-packages kubectl-archives
 
-dist: packages kubectl-archives images chart ## all that a release has, in dist/, but for PathFence's libraries
+dist: packages kubectl-archives images chart dist-pathfence ## all that a release has, in dist/
 	cp build/images/temper.tar $(DIST)/temper-image-$(VERSION)-$(ARCH).tar
 	cp build/images/temper.cdx.json $(DIST)/temper-image-$(VERSION)-$(ARCH).cdx.json
 	cp build/charts/temper-$(VERSION).tgz $(DIST)/temper-chart-$(VERSION).tgz
-	cd $(DIST) && sha256sum -- *$(VERSION)* kubectl-temper.yaml >SHA256SUMS
+	cd $(DIST) && { ls -d -- *$(VERSION)* kubectl-temper.yaml; find maven -type f -name '*-$(VERSION)*.[jp]*' ! -name '*.md5' ! -name '*.sha*'; } | sort | xargs sha256sum >SHA256SUMS
 
 packages: build ## temper_VERSION_ARCH.deb and the .rpm, in dist/: programs, service, manual pages, completions
 	rm -rf $(PACKAGE_ROOT) && mkdir -p $(DIST)
@@ -30,6 +30,14 @@ packages: build ## temper_VERSION_ARCH.deb and the .rpm, in dist/: programs, ser
 	install -m 0644 LICENSES/GPL-2.0-only.txt $(PACKAGE_ROOT)/usr/share/doc/temper/LICENSE.scx_temper
 	for format in deb rpm; do \
 		VERSION=$(VERSION) ARCH=$(ARCH) $(GO) tool -modfile=tools/nfpm/go.mod nfpm package --config packaging/package/nfpm.yaml --packager $$format --target $(DIST)/ || exit 1; done
+
+# PGP_KEY signs the Java artifacts: the name of a key of gpg. The sources of C++ need VERSION where they find it.
+PGP_KEY ?=
+dist-pathfence: ## PathFence: a Maven repository with sources and javadoc, and the C++ sources, in dist/
+	mkdir -p $(DIST) && rm -rf $(DIST)/maven
+	$(PATHFENCE_MVN) --quiet -Prelease -DskipTests $(if $(PGP_KEY),-Dgpg.keyname=$(PGP_KEY),-Dgpg.skip) \
+		-Dproject.build.outputTimestamp=$(SOURCE_DATE_EPOCH) -DaltDeploymentRepository=dist::file://$(CURDIR)/$(DIST)/maven clean deploy
+	git archive --prefix=temper-pathfence-cpp-$(VERSION)/ HEAD VERSION LICENSE LICENSES pathfence/README.md pathfence/cpp pathfence/spec | gzip -9n >$(DIST)/temper-pathfence-cpp-$(VERSION).tar.gz
 
 # kubectl runs what is called kubectl-temper; krew installs it from the manifest, where the archives are at URL.
 URL ?= https://temper.dev/temper/releases/$(VERSION)
