@@ -31,7 +31,7 @@ struct options {
 	bool smt_exclusive;
 	enum temper_limits limits;
 	bool read_limits;
-	bool detach;
+	bool detach, check;
 	bool json;
 	bool verbose;
 };

@@ -33,6 +33,7 @@ static const char help[] =
 	"                            interrupt; default), idle (while no critical task is runnable), never\n"
 	"  --smt MODE                share (default), or exclusive: no background beside a thread of the same core\n"
 	"                            that runs critical work\n"
+	"  --check                   say whether it could start here with these options, and start nothing\n"
 	"  --detach                  detach a scheduler whose scx_temper is gone, remove its pins, and leave\n"
 	"  --limits MODE             what becomes of a task whose cgroup has used up its cpu.max: paced (it waits for a\n"
 	"                            few milliseconds, since quota comes in evenly; default), gap (it may use what\n"
@@ -92,8 +93,11 @@ static unsigned number(const char *text, unsigned most)
 	char *end;
 	unsigned long n = strtoul(text, &end, 10);
 
+	char what[40];
+
+	snprintf(what, sizeof(what), "not a number from 0 to %u:", most);
 	if (*text == '\0' || *text == '-' || *end || n > most)
-		usage("not a number in range:", text);
+		usage(what, text);
 	return n;
 }
 
@@ -109,7 +113,7 @@ static unsigned millicpus(const char *text)
 
 void parse_options(int argc, char **argv)
 {
-	enum { TIER = 1, PIN, NO_PIN, HEARTBEAT, SHARE, RESERVATION, FENCE, LOANS, SMT, LIMITS, READ_LIMITS, DETACH, JSON, VERBOSE, VERSION, HELP };
+	enum { TIER = 1, PIN, NO_PIN, HEARTBEAT, SHARE, RESERVATION, FENCE, LOANS, SMT, LIMITS, READ_LIMITS, DETACH, CHECK, JSON, VERBOSE, VERSION, HELP };
 	static const struct option long_options[] = {
 		{ "tier", required_argument, NULL, TIER },
 		{ "pin", required_argument, NULL, PIN },
@@ -120,6 +124,7 @@ void parse_options(int argc, char **argv)
 		{ "fence", required_argument, NULL, FENCE },
 		{ "loans", required_argument, NULL, LOANS },
 		{ "smt", required_argument, NULL, SMT },
+		{ "check", no_argument, NULL, CHECK },
 		{ "detach", no_argument, NULL, DETACH },
 		{ "limits", required_argument, NULL, LIMITS },
 		{ "read-limits", no_argument, NULL, READ_LIMITS },
@@ -132,7 +137,7 @@ void parse_options(int argc, char **argv)
 	int option;
 
 	opterr = 0;
-	while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, ":", long_options, NULL)) != -1) {
 		switch (option) {
 		case TIER:
 			add_mapping(optarg);
@@ -166,6 +171,9 @@ void parse_options(int argc, char **argv)
 		case DETACH:
 			options.detach = true;
 			break;
+		case CHECK:
+			options.check = true;
+			break;
 		case LIMITS:
 			options.limits = one_of(limits_names, NR_LIMITS, "no such mode of limits:", optarg);
 			break;
@@ -184,8 +192,11 @@ void parse_options(int argc, char **argv)
 		case HELP:
 			fputs(help, stdout);
 			exit(TEMPER_OK);
+		case ':':
+			usage("no value for", argv[optind - 1]);
+			break;
 		default:
-			usage("cannot use", argv[optind - 1]);
+			usage("no such option, or one that takes no value:", argv[optind - 1]);
 		}
 	}
 	if (optind < argc)

@@ -79,6 +79,17 @@ static enum temper_status run(void)
 	return status;
 }
 
+/* What can be known of the options and this node before anything is loaded. */
+static enum temper_status check(void)
+{
+	static struct temper_topology topology;
+	enum temper_limits limits;
+	unsigned nr_cpus, llcs;
+	bool smt;
+
+	return check_kernel() ?: choose_limits(&limits) ?: read_cpu_ids(&nr_cpus) ?: read_topology(&topology, nr_cpus, &smt, &llcs);
+}
+
 int main(int argc, char **argv)
 {
 	enum temper_status status;
@@ -86,6 +97,8 @@ int main(int argc, char **argv)
 	parse_options(argc, argv);
 	if (geteuid())
 		return fail(TEMPER_NOT_ROOT, "loading a scheduler takes root; use sudo");
+	if (options.check)
+		return check();
 	if ((status = become_the_only_loader()))
 		return status;
 	give_back_what_is_left();

@@ -150,7 +150,7 @@ enum temper_status read_topology(struct temper_topology *topology, unsigned nr_c
 		topology->next_sibling[cpu] = cpu;
 		if (cpu >= nr_cpus) {
 			if (fenced)
-				return fail(TEMPER_USAGE, "CPU %u cannot be fenced: there are %u", cpu, nr_cpus);
+				return fail(TEMPER_USAGE, "CPU %u cannot be fenced: there are CPUs 0 to %u", cpu, nr_cpus - 1);
 			continue;
 		}
 		status = siblings_of(cpu, core);

@@ -58,6 +58,7 @@ type Agent struct {
 
 	wanted  Wanted            // at the last look
 	started *config.Config    // for which scx_temper was started, or would have been
+	refused *refusal          // of the configuration that was asked for last
 	checked map[string]uint64 // members whose cpu controller was seen to since the last resync, with their ids
 	tiers   enforce.TierMap   // nil while scx_temper is not attached
 	idle    *enforce.Idle
@@ -78,7 +79,8 @@ type Kernel struct {
 	Start     func(args []string) (Loader, error)
 	OpenTiers func() (enforce.TierMap, error)
 	Detach    func() error
-	TryPins   func() error // says cause and cure where nothing can be pinned
+	TryPins   func() error              // says cause and cure where nothing can be pinned
+	Check     func(args []string) error // says why scx_temper would not start
 }
 
 // New makes an agent for the node at root.
@@ -191,7 +193,7 @@ func (a *Agent) events() <-chan enforce.Event {
 
 // resync looks at what a sync takes for granted, too.
 func (a *Agent) resync() {
-	a.checked = map[string]uint64{}
+	a.checked, a.refused = map[string]uint64{}, nil
 	a.idle.Recheck()
 	a.source.Refresh()
 	off, err := a.cpu.Recheck()

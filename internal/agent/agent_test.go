@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"errors"
 	"os"
 	"reflect"
 	"slices"
@@ -324,6 +325,32 @@ func TestReload(t *testing.T) {
 		n.attach(false)
 		if len(l.signals) != 1 || len(n.starts) != 2 || len(n.state().Exits) != 0 {
 			t.Errorf("after other options: signals %v, started %d times, exits %v", l.signals, len(n.starts), n.state().Exits)
+		}
+		n.finish()
+	})
+}
+
+// Options with which scx_temper would not start do not take the one that runs off the node. They are a problem until they are
+// others.
+func TestReloadOfOptionsThatCannotBe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := start(t, batch, "/batch")
+		l := n.attach(false)
+
+		n.unfit = errors.New("CPU 9 cannot be fenced")
+		fixture.Write(t, n.root, configPath, "fence: 9\n"+batch)
+		n.signals <- syscall.SIGHUP
+		synctest.Wait()
+		if s := n.state(); len(l.signals) != 0 || s.Rung != enforce.SCX || len(s.Problems) != 1 || !strings.Contains(s.Problems[0], "CPU 9") {
+			t.Errorf("got signals %v, rung %s, problems %q; want none, scx and one of CPU 9", l.signals, s.Rung, s.Problems)
+		}
+
+		n.unfit = nil
+		fixture.Write(t, n.root, configPath, "fence: 1\n"+batch)
+		n.signals <- syscall.SIGHUP
+		n.attach(false)
+		if s := n.state(); len(l.signals) != 1 || len(s.Problems) != 0 {
+			t.Errorf("of options that can be: got signals %v, problems %q; want one signal", l.signals, s.Problems)
 		}
 		n.finish()
 	})

@@ -59,6 +59,7 @@ type fakeNode struct {
 	changed  chan struct{}
 	detach   int
 	unpinned error // why nothing can be pinned
+	unfit    error // why scx_temper would not start
 	stop     context.CancelFunc
 	signals  chan os.Signal
 	done     chan error
@@ -87,6 +88,7 @@ func (n *fakeNode) boot() {
 		OpenTiers: func() (enforce.TierMap, error) { return n, nil },
 		Detach:    func() error { n.detach++; n.setAttached(false); return nil },
 		TryPins:   func() error { return n.unpinned },
+		Check:     func([]string) error { return n.unfit },
 	}
 	log := slog.New(slog.DiscardHandler)
 	source, err := NewFileSource(n.root, n.root.Path(configPath), MustBeThere, log)

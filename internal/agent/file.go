@@ -111,8 +111,11 @@ func (s *FileSource) Look() Wanted {
 }
 
 // safeMode is whether the file asks for it. One that cannot be looked at might.
-func (s *FileSource) safeMode() *Off {
-	text, err := host.Read(s.root.Path(SafeModeFile))
+func (s *FileSource) safeMode() *Off { return SafeMode(s.root) }
+
+// SafeMode is what the file on a node asks for; nil: nothing.
+func SafeMode(root host.Root) *Off {
+	text, err := host.Read(root.Path(SafeModeFile))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil

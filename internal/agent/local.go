@@ -52,6 +52,13 @@ func localKernel(root host.Root, loaderPath string, stderr io.Writer) Kernel {
 		OpenTiers: func() (enforce.TierMap, error) { return enforce.OpenTierMap(root.Pins()) },
 		Detach:    func() error { return detach(root, loaderPath) },
 		TryPins:   func() error { return enforce.TryPins(root) },
+		Check: func(args []string) error {
+			path, err := find(loaderPath)
+			if err != nil {
+				return err
+			}
+			return enforce.Check(path, args)
+		},
 	}
 }
 

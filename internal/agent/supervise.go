@@ -162,12 +162,40 @@ func (a *Agent) steer() {
 	case a.state.Off == nil && a.started != nil && enforce.Alike(cfg, a.started):
 		a.started = cfg // what is reserved by now is what the next one begins with
 	case a.loader == nil:
+		if a.state.Off != nil {
+			a.log.Info("safe mode has ended")
+			a.setRung(a.state.Rung, "safe mode has ended; scx_temper is being started")
+		}
 		a.state.Off, a.started = nil, cfg
 		a.chance()
+	case a.refuses(cfg):
 	case !a.renew:
 		a.started, a.renew = cfg, true
 		a.signal(syscall.SIGTERM)
 	}
+}
+
+// refusal is why scx_temper would not start for a configuration; "": it would.
+type refusal struct {
+	cfg *config.Config
+	why string
+}
+
+// refuses tells whether scx_temper, which runs, would not start with other options: then those that it has stay, as a problem.
+// It is asked once, and once a minute again.
+func (a *Agent) refuses(cfg *config.Config) bool {
+	if a.refused == nil || !enforce.Alike(cfg, a.refused.cfg) {
+		a.refused = &refusal{cfg: cfg}
+		if err := a.kernel.Check(enforce.Args(cfg, a.root.Pins())); err != nil {
+			a.refused.why = "scx_temper keeps the options that it has, since it would not start with those of the configuration: " + err.Error()
+			a.log.Error(a.refused.why)
+		}
+	}
+	if a.refused.why == "" {
+		return false
+	}
+	a.state.Problems = append(a.state.Problems, a.refused.why)
+	return true
 }
 
 // leave leaves the node to the kernel's own scheduler, and sees to it again as long as that is asked for.
@@ -177,6 +205,9 @@ func (a *Agent) leave(off *Off) {
 		if err := a.release(); err != nil {
 			a.problem(err.Error())
 		}
+	}
+	if a.state.Off == nil {
+		a.log.Warn(off.Message)
 	}
 	a.state.Off = off
 	a.setRung(enforce.Observe, off.Message)

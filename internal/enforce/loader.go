@@ -73,6 +73,21 @@ func Args(cfg *config.Config, pins string) []string {
 	return args
 }
 
+// Check asks scx_temper whether it could start here with these arguments. It loads nothing.
+func Check(path string, args []string) error {
+	out, err := exec.Command(path, append(slices.Clone(args), "--check")...).Output()
+	if err == nil {
+		return nil
+	}
+	var e Event
+	for line := range bytes.Lines(out) {
+		if json.Unmarshal(line, &e) == nil && e.Event == EventError {
+			return errors.New(e.Message)
+		}
+	}
+	return fmt.Errorf("%s --check: %w", path, err)
+}
+
 // Alike tells whether a scx_temper that was started for one of two configurations does for the other: they differ in
 // nothing, or in what is written while it runs (TierMap.Reserve).
 func Alike(x, y *config.Config) bool { return slices.Equal(fixed(x), fixed(y)) }

@@ -213,6 +213,9 @@ func (s *Status) fromAgent(src Sources) {
 
 // alone is the rung where only the kernel can be asked.
 func (s *Status) alone(root host.Root, why string) {
+	if off := agent.SafeMode(root); off != nil {
+		why += "; " + off.Message
+	}
 	s.Rung, s.Reason = enforce.Observe, why
 	idle, err := enforce.OpenIdle(root)
 	if err != nil {

@@ -194,4 +194,10 @@ func TestReload(t *testing.T) {
 	eventually(t, "the fault is told", func() bool { return strings.Contains(strings.Join(look(t).Problems, " "), `unknown tier "bronze"`) })
 	reload("tiers:\n  critical: { cgroups: [/batch] }\n")
 	eventually(t, "/batch is critical", func() bool { got, ok := mapped(t, "/batch"); return ok && got == tier.Critical })
+	seq := kernel(t).EnableSeq
+	reload("fence: 500\n")
+	eventually(t, "a fence that cannot be is told", func() bool { return strings.Contains(strings.Join(look(t).Problems, " "), "CPU 500 cannot be fenced") })
+	if s := kernel(t); !s.IsTemper() || s.EnableSeq != seq {
+		t.Errorf("after a fence that cannot be the kernel has %+v, want the scheduler that was attached", s)
+	}
 }

@@ -49,13 +49,14 @@ func TestUsageErrors(t *testing.T) {
 		{"no such tier: 'gold'", []string{"--tier", "gold=/sys/fs/cgroup"}},
 		{"TIER=CGROUP", []string{"--tier", "critical"}},
 		{"'--colour'", []string{"--colour"}},
+		{"no such option, or one that takes no value: '--json=1'", []string{"--json=1"}},
 		{"'now'", []string{"now"}},
-		{"not a number in range: '101'", []string{"--system-share", "101"}},
-		{"not a number in range: 'soon'", []string{"--heartbeat-timeout", "soon"}},
+		{"not a number from 0 to 100: '101'", []string{"--system-share", "101"}},
+		{"not a number from 0 to 86400: 'soon'", []string{"--heartbeat-timeout", "soon"}},
 		{"not a number of CPUs: '-1'", []string{"--reservation", "-1"}},
 		{"not a number of CPUs: 'nan'", []string{"--reservation", "nan"}},
 		{"not a number of CPUs: '2,5'", []string{"--reservation", "2,5"}},
-		{"'--heartbeat-timeout'", []string{"--heartbeat-timeout"}},
+		{"no value for '--heartbeat-timeout'", []string{"--heartbeat-timeout"}},
 	} {
 		refused(t, exit.Usage, c.why, exec.Command("scx_temper", c.args...))
 	}

@@ -218,7 +218,7 @@ func cpuHere() uint32 {
 func TestTopologyUsageErrors(t *testing.T) {
 	cores := topology(t)
 	cases := []struct{ why, option, value string }{
-		{fmt.Sprintf("CPU 500 cannot be fenced: there are %d", runtime.NumCPU()), "--fence", "500"},
+		{fmt.Sprintf("CPU 500 cannot be fenced: there are CPUs 0 to %d", runtime.NumCPU()-1), "--fence", "500"},
 		{"not a list of CPUs: '1-'", "--fence", "1-"},
 		{"not a list of CPUs: '3-2'", "--fence", "3-2"},
 		{"no such way to lend: 'often'", "--loans", "often"},
