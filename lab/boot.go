@@ -25,6 +25,7 @@ type guest struct {
 	args     []string
 	initrd   []byte
 	deadline time.Duration // real time after which the guest is taken to be stuck
+	renewed  bool          // by each event: the guest is stuck where it says nothing for so long
 	cpus     int           // virtual ones
 	console  string        // file to keep what its kernel said in; "": nowhere
 }
@@ -52,9 +53,23 @@ func (c Cache) boot(ctx context.Context, g guest, handle func(plan.Event) error)
 			return c.explain(err)
 		}
 	}
-	bounded, cancel := context.WithTimeoutCause(ctx, g.deadline,
-		fmt.Errorf("%w: it did not end within %s", errStuck, g.deadline.Round(time.Second)))
-	defer cancel()
+	bounded, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stuck := time.AfterFunc(g.deadline, func() {
+		what := "it did not end within"
+		if g.renewed {
+			what = "it is stuck, or this host is too busy with other work: it has said nothing for"
+		}
+		cancel(fmt.Errorf("%w: %s %s", errStuck, what, g.deadline.Round(time.Second)))
+	})
+	defer stuck.Stop()
+	events := handle
+	if g.renewed {
+		events = func(e plan.Event) error {
+			stuck.Reset(g.deadline)
+			return handle(e)
+		}
+	}
 	defer func() {
 		if keepErr := keepConsole(dir, g.console); err == nil {
 			err = keepErr
@@ -66,8 +81,8 @@ func (c Cache) boot(ctx context.Context, g guest, handle func(plan.Event) error)
 		defer close(ended)
 		emulatorErr = runEmulator(bounded, g, dir)
 	}()
-	done, err := follow(filepath.Join(dir, dataFile), ended, handle)
-	cancel() // a guest that is done need not take its time to power off
+	done, err := follow(filepath.Join(dir, dataFile), ended, events)
+	cancel(nil) // a guest that is done need not take its time to power off
 	<-ended
 	switch {
 	case ctx.Err() != nil:

@@ -110,7 +110,7 @@ func (l *Lab) bootSteady(ctx context.Context, machine speed, file string, what a
 	if err != nil {
 		return err
 	}
-	return l.cache.boot(ctx, guest{emulator: l.emulator.path, args: deterministicArgs(machine, kernel), initrd: initrd, deadline: deadline}, handle)
+	return l.cache.boot(ctx, guest{emulator: l.emulator.path, args: deterministicArgs(machine, kernel), initrd: initrd, deadline: deadline, renewed: true}, handle)
 }
 
 func (l *Lab) hashBPF() error {

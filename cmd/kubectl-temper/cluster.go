@@ -35,7 +35,7 @@ func connect(flags *genericclioptions.ConfigFlags) (client.Client, string, error
 	}
 	if named, err := loader.RawConfig(); err == nil && api.IsConfigEmpty(&named) && *flags.APIServer == "" && os.Getenv(inCluster) == "" {
 		// client-go would try localhost:8080.
-		return nil, "", exit.New(exit.Config, "give --kubeconfig, or manifests with -f", "no kubeconfig names a cluster")
+		return nil, "", exit.New(exit.Config, "give --kubeconfig, or set KUBECONFIG", "no kubeconfig names a cluster")
 	}
 	config, err := flags.ToRESTConfig()
 	if err != nil {

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -57,7 +59,22 @@ but leaves the scheduler attached for the next agent (an upgrade without a gap).
 }
 
 func addRootFlag(cmd *cobra.Command, root *string) {
-	cmd.Flags().StringVar(root, "host-root", "/", "`DIR` where the node's file system is mounted")
+	*root = "/"
+	cmd.Flags().Var((*rootFlag)(root), "host-root", "`DIR` where the node's file system is mounted")
+}
+
+// rootFlag is a folder with the node's /proc.
+type rootFlag string
+
+func (r *rootFlag) String() string { return string(*r) }
+func (r *rootFlag) Type() string   { return "string" }
+
+func (r *rootFlag) Set(dir string) error {
+	if !host.Exists(filepath.Join(dir, "proc")) {
+		return fmt.Errorf("there is no %s: name where the node's file system is mounted", filepath.Join(dir, "proc"))
+	}
+	*r = rootFlag(dir)
+	return nil
 }
 
 func needRoot(who string) error {

@@ -51,7 +51,7 @@ Signals are passed on, and the exit status is the command's.`,
 	}
 	cmd.Flags().StringVar(&tierName, "tier", "", "the `TIER`: system, critical, standard or background")
 	cmd.Flags().StringVar(&o.Name, "name", "", "`NAME` of the cgroup, run-TIER-NAME (default: the process id)")
-	cmd.Flags().IntVar(&o.Weight, "weight", 0, "cpu.weight among the cgroups of its tier, 1 to 10000 (default 100)")
+	cmd.Flags().IntVar(&o.Weight, "weight", 0, "cpu.weight among the cgroups of its tier, 1 to 10000; 0: the kernel's own, 100")
 	addRootFlag(cmd, &root)
 	return cmd
 }
@@ -63,7 +63,7 @@ func checkRun(o run.Options) error {
 		return exit.New(exit.Usage, "use up to 64 letters, digits, '.', '_' and '-'", "--name %q cannot name a cgroup", o.Name)
 	}
 	if o.Weight < 0 || o.Weight > 10000 {
-		return exit.New(exit.Usage, "use 1 to 10000", "--weight %d is no cpu.weight", o.Weight)
+		return exit.New(exit.Usage, "use 1 to 10000, or 0 for the kernel's own", "--weight %d is no cpu.weight", o.Weight)
 	}
 	return nil
 }

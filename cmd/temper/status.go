@@ -25,7 +25,13 @@ waited, for how long background ran on while a higher tier waited, and how scx_t
   cpu.idle   stock scheduler, with cpu.idle=1 on background cgroups
   observe    stock scheduler, nothing is changed
 
-It works without an agent too. Counters and histograms need root. Percentiles are upper bounds.
+It works without an agent too. Counters and histograms need root. Percentiles are upper bounds. Of each tier:
+
+  QUEUED     times that a task was queued
+  PREEMPTED  tasks that were interrupted for a higher tier
+  PAROLES    turns out of order, so that nothing starves behind a higher tier
+  AGED       tasks that were put to the front of their queue after a long wait
+  LENT       tasks that were lent a CPU, since others waited for a kernel lock that they held
 
 The kernel counts no periods of a CPU limit while any sched_ext scheduler is attached. --cpu-stat prints a cgroup's
 cpu.stat with those that Temper kept added: for tools that warn of throttling.`,

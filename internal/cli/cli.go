@@ -48,7 +48,7 @@ func Group(cmd *cobra.Command) *cobra.Command {
 func UsageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {
-			return exit.New(exit.Usage, "see '"+cmd.CommandPath()+" --help'", "%w", err)
+			return exit.New(exit.Usage, "usage: "+cmd.UseLine()+"; see '"+cmd.CommandPath()+" --help'", "%w", err)
 		}
 		return nil
 	}
