@@ -1,9 +1,9 @@
 # make packages, make dist: what is installed without a compiler. The same sources give the same bytes: times are the commit's.
 DIST := dist
 ARCH := $(shell uname -m | sed 's/x86_64/amd64/; s/aarch64/arm64/')
-export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct)
+export SOURCE_DATE_EPOCH ?= $(or $(shell git log -1 --format=%ct 2>/dev/null),0)
 # A release says its commit; COMMIT= makes the programs say none.
-dist packages: COMMIT := $(shell git rev-parse HEAD)$(shell git diff --quiet HEAD || echo -changed)
+dist packages: COMMIT := $(shell git describe --always --abbrev=40 --dirty=-changed --exclude='*' 2>/dev/null)
 TAR := tar --sort=name --owner=0 --group=0 --numeric-owner --mtime=@$(SOURCE_DATE_EPOCH)
 PACKAGE_ROOT := build/package/root
 
