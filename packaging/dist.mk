@@ -2,20 +2,23 @@
 DIST := dist
 ARCH := $(shell uname -m | sed 's/x86_64/amd64/; s/aarch64/arm64/')
 export SOURCE_DATE_EPOCH ?= $(or $(shell git log -1 --format=%ct 2>/dev/null),0)
-# A release says its commit; COMMIT= makes the programs say none.
-dist packages: COMMIT := $(shell git describe --always --abbrev=40 --dirty=-changed --exclude='*' 2>/dev/null)
+# A release says its commit; COMMIT= makes the programs say none. Made by a make of its own: what this one built before says none.
+COMMIT_OF_RELEASE = $(if $(findstring command,$(origin COMMIT)),$(COMMIT),$(shell git describe --always --abbrev=40 --dirty=-changed --exclude='*' 2>/dev/null))
+RELEASE = $(MAKE) --no-print-directory COMMIT=$(COMMIT_OF_RELEASE)
 TAR := tar --sort=name --owner=0 --group=0 --numeric-owner --mtime=@$(SOURCE_DATE_EPOCH)
 PACKAGE_ROOT := build/package/root
 
 .PHONY: dist dist-pathfence packages test-packages kubectl-archives
 
-dist: packages kubectl-archives images chart dist-pathfence ## all that a release has, in dist/
+dist: ## all that a release has, in dist/
+	$(RELEASE) packages kubectl-archives images chart dist-pathfence
 	cp build/images/temper.tar $(DIST)/temper-image-$(VERSION)-$(ARCH).tar
 	cp build/images/temper.cdx.json $(DIST)/temper-image-$(VERSION)-$(ARCH).cdx.json
 	cp build/charts/temper-$(VERSION).tgz $(DIST)/temper-chart-$(VERSION).tgz
 	cd $(DIST) && { ls -d -- *$(VERSION)* kubectl-temper.yaml; find maven -type f -name '*-$(VERSION)*.[jp]*' ! -name '*.md5' ! -name '*.sha*'; } | sort | xargs sha256sum >SHA256SUMS
 
-packages: build ## temper_VERSION_ARCH.deb and the .rpm, in dist/: programs, service, manual pages, completions
+packages: ## temper_VERSION_ARCH.deb and the .rpm, in dist/: programs, service, manual pages, completions
+	$(RELEASE) build
 	rm -rf $(PACKAGE_ROOT) && mkdir -p $(DIST)
 	$(MAKE) --no-print-directory install DESTDIR=$(PACKAGE_ROOT) PREFIX=/usr
 	rm -r $(PACKAGE_ROOT)/etc

@@ -103,6 +103,9 @@ func TestInstalledFiles(t *testing.T) {
 			if want := "version  " + temper.Version + "\n"; err != nil || !strings.HasPrefix(string(out), want) {
 				t.Errorf("%v: got %q, want %q first", err, out, want)
 			}
+			if strings.Contains(string(out), "\ncommit   unknown\n") {
+				t.Errorf("got %q, want the commit of the release", out)
+			}
 		})
 	}
 }
