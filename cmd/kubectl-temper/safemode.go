@@ -7,7 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"temper.dev/temper/api/v1alpha1"
@@ -26,6 +28,7 @@ Where the API server is away, 'temper safe-mode' does it on the node itself.`,
 		Example: `  kubectl temper safe-mode node-7 on
   kubectl label nodes --all ` + v1alpha1.SafeModeLabel + `=true    # all of them
   kubectl temper status node-7`,
+		ValidArgsFunction: nodesAndState(flags),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			on, nodes, err := parseSafeMode(args)
 			if err != nil {
@@ -33,13 +36,13 @@ Where the API server is away, 'temper safe-mode' does it on the node itself.`,
 			}
 			cluster, _, err := connect(flags)
 			if err != nil {
-				return err
+				return orOnTheNode(err)
 			}
 			var failed []error // and go on: in a hurry the others matter most
 			for _, name := range nodes {
 				node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 				if err := cluster.Patch(cmd.Context(), node, labelPatch(on)); err != nil {
-					failed = append(failed, err)
+					failed = append(failed, orOnTheNode(err))
 					continue
 				}
 				fmt.Fprintf(cmd.OutOrStdout(), "safe mode of %s is %s; see 'kubectl temper status %s'\n", name, args[len(args)-1], name)
@@ -49,6 +52,26 @@ Where the API server is away, 'temper safe-mode' does it on the node itself.`,
 	}
 	flags.AddFlags(cmd.Flags())
 	return cmd
+}
+
+// orOnTheNode names what to do where it is not the API server that refuses.
+func orOnTheNode(err error) error {
+	if _, has := errors.AsType[*exit.Error](err); has || apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {
+		return err
+	}
+	return exit.New(exit.Failed, "'temper safe-mode on' does it on the node itself", "%w", err)
+}
+
+// nodesAndState completes names of nodes and, after one, what their safe mode is to be.
+func nodesAndState(flags *genericclioptions.ConfigFlags) cobra.CompletionFunc {
+	nodes := nodeNames(flags)
+	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		names, directive := nodes(cmd, args, word)
+		if len(args) > 0 {
+			return append(names, "on", "off"), cobra.ShellCompDirectiveNoFileComp
+		}
+		return names, directive
+	}
 }
 
 func parseSafeMode(args []string) (on bool, nodes []string, err error) {

@@ -120,6 +120,9 @@ func (f *demoFlags) tell(out io.Writer, pools []*bench.Pooled) error {
 	if err := demo.WriteLegend(out); err != nil {
 		return err
 	}
+	if f.scale < 1 {
+		fmt.Fprintf(out, "\nThe windows were shorter than usual (--scale %g): what follows may be chance.\n", f.scale)
+	}
 	_, err := fmt.Fprintf(out, "\n%s\n\nReport: %s (records beside it; 'temper bench report' reads them)\n",
 		demo.Verdict(pools), filepath.Join(f.out, demo.ReportName))
 	return err

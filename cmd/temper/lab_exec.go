@@ -36,6 +36,11 @@ its executed instructions. Nothing it does outlives it.`,
 			if o.Files, err = parseFiles(files); err != nil {
 				return err
 			}
+			for _, pair := range o.Env {
+				if name, _, ok := strings.Cut(pair, "="); !ok || name == "" {
+					return exit.New(exit.Usage, "write --env NAME=VALUE", "%q sets no variable", pair)
+				}
+			}
 			if o.CPUs < 1 || o.CPUs > 32 {
 				return exit.New(exit.Usage, "", "the guest can have 1 to 32 CPUs, not %d", o.CPUs)
 			}

@@ -50,6 +50,11 @@ Signals are passed on, and the exit status is the command's.`,
 		},
 	}
 	cmd.Flags().StringVar(&tierName, "tier", "", "the `TIER`: system, critical, standard or background")
+	var tiers []string
+	for _, t := range tier.All {
+		tiers = append(tiers, t.String())
+	}
+	_ = cmd.RegisterFlagCompletionFunc("tier", cobra.FixedCompletions(tiers, cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().StringVar(&o.Name, "name", "", "`NAME` of the cgroup, run-TIER-NAME (default: the process id)")
 	cmd.Flags().IntVar(&o.Weight, "weight", 0, "cpu.weight among the cgroups of its tier, 1 to 10000; 0: the kernel's own, 100")
 	addRootFlag(cmd, &root)

@@ -93,7 +93,7 @@ func applyTier(o Options, cg string) error {
 		return mapTier(o, cg)
 	}
 	if o.Tier != tier.Background {
-		fmt.Fprintf(o.Stderr, "temper run: rung observe: no scheduler is attached, so tier %s makes no difference now; see 'temper status'\n", o.Tier)
+		fmt.Fprintf(o.Stderr, "temper run: Temper's scheduler is not attached, so tier %s makes no difference now; see 'temper status'\n", o.Tier)
 		return nil
 	}
 	if err := os.WriteFile(o.Root.Cgroup(cg+"/cpu.idle"), []byte("1"), 0); err != nil {
@@ -103,7 +103,7 @@ func applyTier(o Options, cg string) error {
 	if o.Weight != 0 { // the kernel forgets it, and nobody will know it when the scheduler comes
 		lost = ", for which the kernel drops --weight for good"
 	}
-	fmt.Fprintf(o.Stderr, "temper run: rung cpu.idle: no scheduler is attached, so the command has cpu.idle=1 instead%s; see 'temper status'\n", lost)
+	fmt.Fprintf(o.Stderr, "temper run: Temper's scheduler is not attached, so the command has cpu.idle=1 instead%s; see 'temper status'\n", lost)
 	return nil
 }
 

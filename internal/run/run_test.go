@@ -39,7 +39,7 @@ func TestApplyTierWithoutScheduler(t *testing.T) {
 		if got := fixture.Read(t, root, "/sys/fs/cgroup"+Slice+"/x/cpu.weight"); got != "300" {
 			t.Errorf("%s: cpu.weight is %s", want, got)
 		}
-		if strings.Count(said.String(), "rung ") != 1 {
+		if strings.Count(said.String(), "is not attached") != 1 {
 			t.Errorf("%s: said %q", want, said.String())
 		}
 	}

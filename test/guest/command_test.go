@@ -69,7 +69,7 @@ func TestRunPassesSignalsOn(t *testing.T) {
 func TestRunWithoutScheduler(t *testing.T) {
 	code, stdout, stderr := temperCommand(t, "run", "--tier", "background", "--name", "idle", "--",
 		"cat", "/sys/fs/cgroup/temper.slice/run-background-idle/cpu.idle")
-	if code != 0 || stdout != "1\n" || !strings.Contains(stderr, "rung cpu.idle") {
+	if code != 0 || stdout != "1\n" || !strings.Contains(stderr, "cpu.idle=1 instead") {
 		t.Errorf("%d, %q, %q", code, stdout, stderr)
 	}
 }
