@@ -21,6 +21,7 @@ var stated = map[string][]string{
 	"docs/start/host.md":                         {`dist/temper_([^-]+)-1_`, `install \./temper_([^-]+)-1_`},
 	"docs/start/pathfence-java.md":               {`<artifactId>temper-pathfence-[a-z-]+</artifactId>\s*<version>([^<]+)<`},
 	"pathfence/bench/java/pom.xml":               {parentVersion},
+	"pathfence/examples/cpp/CMakeLists.txt":      {`find_package\(temper-pathfence (\S+) `},
 	"pathfence/examples/java/pom.xml":            {`<artifactId>temper-pathfence-[a-z-]+</artifactId>\s*<version>([^<]+)<`},
 	"pathfence/java/README.md":                   {"`dev\\.temper`, version `([^`]+)`"},
 	"pathfence/java/pom.xml":                     {parentVersion},
