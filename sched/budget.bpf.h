@@ -6,13 +6,13 @@
  * Problem: strictness without a bound starves what stands below. System work must be sure of
  * its share and no more; critical may be held to what its owners have asked for. Who is told to die, stop or freeze
  * comes first, so that it gets that far; but the kernel may work for it for hours before it does (a core of a large
- * mapping), and a user may have as many of those as he likes. So with the kernel's threads that serve one CPU: packets that go
- * round in a network of somebody's own keep them busy without an end.
+ * mapping), and a user may have as many of those as he likes. So with the kernel's threads: packets that go
+ * round in a network of somebody's own keep those of one CPU busy without an end, terminals that are written to the others.
  *
  * Method: each of the two earns time at its rate (share of the node, reserved CPUs) and pays with what
- * its tasks use while they come first. Whoever becomes runnable with nothing left stands one tier lower:
- * system with critical, critical with standard. There weights decide (share.bpf.h). What is not used is kept
- * for as long as `keeps` earns: a service may be that much above its rate for a while. A debt is forgotten
+ * its tasks use while they come first. Whoever becomes runnable with nothing left stands lower: services of the
+ * system with critical; the kernel's threads, and critical, with standard. There weights decide (share.bpf.h). What is not
+ * used is kept for as long as `keeps` earns: a service may be that much above its rate for a while. A debt is forgotten
  * beyond the same. That there is a reservation is a constant, so that without one the verifier removes all of it.
  * How much it is may follow pods: it is a field of map control, which the loader (scheduler.c, reserve()) and
  * the agent (internal/enforce, Reserve()) write whole at any time, and each look here reads once. No look needs the
@@ -90,12 +90,13 @@ static u32 tier_of_critical(u64 now)
 	return TIER_STANDARD;
 }
 
-static u32 tier_of_system(u64 now)
+/* Work of the kernel may be anybody's: beyond the share critical does not wait for it, unless critical is who waits. */
+static u32 tier_of_system(struct task_struct *p, bool critical_waits, u64 now)
 {
 	if (within(&system_budget, config.nr_online * config.system_share_pct * 10, SYSTEM_KEEPS, now))
 		return TIER_SYSTEM;
 	COUNT(system_over);
-	return tier_of_critical(now);
+	return (p->flags & PF_KTHREAD) && !critical_waits ? TIER_STANDARD : tier_of_critical(now);
 }
 
 static __always_inline struct budget *on_its_cpu(struct budget *budgets, struct task_struct *p)

@@ -98,16 +98,18 @@ static u32 home_tier(struct task_struct *p, struct task_state *t)
 /* The tier that it is in just now. */
 static u32 tier_of(struct task_struct *p, struct task_state *t, u32 home, u64 now)
 {
-	u32 tier = home;
+	u32 tier = home, lent = NR_TIERS;
 
 	if (duty(p, t))
 		return TIER_SYSTEM;
 	if (t->in_gap)
 		return TIER_BACKGROUND;
-	if (owes(p, t) && t->lent_tier < tier)
-		tier = t->lent_tier;
+	if (owes(p, t))
+		lent = t->lent_tier;
+	if (lent < tier)
+		tier = lent;
 	if (tier == TIER_SYSTEM && !serves_one_cpu(p))
-		return tier_of_system(now);
+		return tier_of_system(p, lent <= TIER_CRITICAL, now);
 	return tier <= TIER_CRITICAL ? tier_of_critical(now) : tier;
 }
 

@@ -53,6 +53,7 @@ static const struct trick {
 	{ "stop-read", 4, prepare_long_reads, read_long },
 	{ "robust", 4, prepare_locks, end_thread },
 	{ "packets", 4, prepare_packets, send_packets },
+	{ "terminals", 6, prepare_terminal, type },
 };
 
 /* Root in a container: a cgroup namespace of its own, and the capabilities that runtimes leave. */

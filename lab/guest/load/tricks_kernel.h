@@ -13,14 +13,17 @@
 #include <net/route.h>
 #include <netinet/in.h>
 #include <netinet/ip.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stddef.h>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
+#include <termios.h>
 
 #include "ring.h"
 #include "trick.h"
@@ -129,14 +132,14 @@ enum { PACKETS = 500, MOST_HOPS = 255 };
 static int network;
 static char packet[64];
 
-static void become_root_of_a_network(void)
+/* To be root of namespaces of our own. */
+static void become_root_of(int namespaces)
 {
 	char map[32];
 	int id = getuid();
 
 	snprintf(map, sizeof(map), "0 %d 1", id);
-	if (unshare(CLONE_NEWUSER | CLONE_NEWNET))
-		die("a network of our own");
+	check(!unshare(CLONE_NEWUSER | namespaces), "namespaces of our own");
 	write_file("/proc/self/uid_map", map);
 }
 
@@ -148,7 +151,7 @@ static void prepare_packets(void)
 	struct iphdr *ip = (void *)packet;
 	uint32_t sum = 0;
 
-	become_root_of_a_network();
+	become_root_of(CLONE_NEWNET);
 	network = socket(AF_INET, SOCK_DGRAM, 0);
 	check(network >= 0 && !ioctl(network, SIOCSIFFLAGS, &loopback), "loopback");
 	to->sin_family = mask->sin_family = AF_INET;
@@ -174,6 +177,44 @@ static void send_packets(void)
 	/* A full queue drops them. */
 	for (int i = 0; i < PACKETS; i++)
 		sendto(network, packet, sizeof(packet), MSG_DONTWAIT, (void *)&to, sizeof(to));
+}
+
+/*
+ * A terminal of our own, written to as fast as it takes: to edit and to echo what arrives is for the kernel's workers, in the
+ * name of nobody.
+ */
+static int terminal;
+static char typed[4096];
+
+static void prepare_terminal(void)
+{
+	enum { LINE = 2000, KILL_LINE = 0x15 };
+	static const int locked = 0;
+	struct termios t;
+	int user;
+
+	become_root_of(CLONE_NEWNS);
+	check(!mount("devpts", "/tmp", "devpts", 0, "newinstance,ptmxmode=0666"), "devpts");
+	terminal = open("/tmp/ptmx", O_RDWR | O_NOCTTY | O_NONBLOCK);
+	check(terminal >= 0 && !ioctl(terminal, TIOCSPTLCK, &locked), "terminal");
+	user = ioctl(terminal, TIOCGPTPEER, O_RDWR | O_NOCTTY);
+	check(user >= 0 && !tcgetattr(user, &t), "its other end");
+	t.c_lflag |= ICANON | ECHO | ECHOE | ECHOK | ECHOCTL | ECHOKE | ISIG | IEXTEN;
+	t.c_iflag |= ICRNL | IUCLC;
+	check(!tcsetattr(user, 0, &t), "its settings");
+	for (size_t i = 0; i < sizeof(typed); i++)
+		typed[i] = i % LINE == LINE - 1 ? KILL_LINE : i % 50 == 49 ? '\t' : 'a';
+}
+
+static void type(void)
+{
+	static char echo[65536];
+	struct pollfd ready = { terminal, POLLOUT | POLLIN, 0 };
+
+	if (write(terminal, typed, sizeof(typed)) < 0)
+		poll(&ready, 1, 10);
+	while (read(terminal, echo, sizeof(echo)) > 0)
+		;
 }
 
 /* A thread of the kernel that polls a ring of ours. */
