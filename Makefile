@@ -25,7 +25,7 @@ include packaging/dist.mk
 include docs/docs.mk
 include pathfence/pathfence.mk
 
-.PHONY: version hogs nightly reach scale images chart e2e e2e-quick kubernetes-node temper-agent guest-tests kubernetes test-kubernetes generate kubectl-temper pathfence-top demo jvm-service records chaos soak kernels peers topologies test-chaos help deps lab-deps build temper sched guest test test-unit test-guest test-timed test-lab lint clean
+.PHONY: version hogs nightly reach scale images chart e2e e2e-quick kubernetes-node temper-agent guest-tests kubernetes test-kubernetes generate kubectl-temper pathfence-top demo jvm-service records chaos soak kernels peers topologies test-chaos help deps lab-deps build temper temper-lab sched guest test test-unit test-guest test-timed test-lab lint clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,10 +35,13 @@ deps: lab-deps pathfence-deps ## install what the build, the tests and the lab n
 lab-deps:
 	@scripts/deps.sh
 
-build: temper kubectl-temper pathfence-top sched guest ## bin/temper, bin/kubectl-temper, bin/pathfence, bin/scx_temper, and the lab's guest in build/
+build: temper temper-lab kubectl-temper pathfence-top sched guest ## bin/temper, bin/temper-lab, bin/kubectl-temper, bin/pathfence, bin/scx_temper, and the lab's guest in build/
 
 temper: sched | bin
 	CGO_ENABLED=0 $(GO) build $(GOFLAGS_REPRODUCIBLE) $(STAMP) -o bin/temper ./cmd/temper
+
+temper-lab: sched | bin
+	CGO_ENABLED=0 $(GO) build $(GOFLAGS_REPRODUCIBLE) $(STAMP) -o bin/temper-lab ./cmd/temper-lab
 
 # It belongs to no scheduler.
 pathfence-top: | bin
@@ -61,14 +64,14 @@ guest: $(GUEST_LOAD:%=build/guest/%) | build/guest
 build/guest/%: lab/guest/load/%.c $(wildcard lab/guest/load/*.h) | build/guest
 	$(CC) $(CFLAGS_GUEST) -o $@ $< -lm
 
-jvm-service: | build/guest ## the JVM service of 'temper lab limits jvm'; needs javac
+jvm-service: | build/guest ## the JVM service of 'temper-lab limits jvm'; needs javac
 	javac --release 17 -Xlint:all -Werror -d build/guest/jvmservice lab/guest/jvmservice/Service.java
 
 bin build/guest build/images:
 	@mkdir -p $@
 
 demo: lab-deps build ## what Temper does to two services, in about ten minutes; report in temper-demo/
-	@bin/temper demo
+	@bin/temper-lab demo
 
 records: build peers ## measure all that the claims stand on; takes about four hours, can be interrupted and run again
 	@scripts/records.sh records
@@ -80,7 +83,7 @@ test: deps build jvm-service test-unit test-packages pathfence-test pathfence-ja
 	$(MAKE) --jobs=2 test-lab e2e-quick
 
 # -count=1: of files outside of a module go does not notice that they have changed.
-test-unit: temper kubectl-temper temper-agent sched ## the tests that need no guest
+test-unit: temper temper-lab kubectl-temper temper-agent sched ## the tests that need no guest
 	$(GO) test ./...
 	$(GO) test -count=1 -tags object ./test/object .
 	cd tools/chart && $(GO) test -count=1 .
@@ -135,16 +138,16 @@ build/apparmor/%: $(PROFILES) | build/guest
 
 # Tests named TestTimed... measure time, and want the deterministic machine: test-timed.
 test-guest: build guest-tests $(PROFILED) ## scheduler, loader and agent in a real kernel, in an emulated machine
-	timeout 2000 bin/temper lab exec --timeout 1800s --cpus 2 --console build/console.log --file /guest.test=build/guest.test \
+	timeout 2000 bin/temper-lab exec --timeout 1800s --cpus 2 --console build/console.log --file /guest.test=build/guest.test \
 		$(foreach p,$(PROFILED),--file /apparmor/$(notdir $p)=$p) -- \
 		/guest.test -test.v -test.timeout 29m -test.skip '^Test(Timed|Interrupted|Nightly|Topology|CoreScheduling)' || { status=$$?; cat build/console.log; exit $$status; }
-	bin/temper lab survey --kernels 6.18 --check records/kernels.json
+	bin/temper-lab survey --kernels 6.18 --check records/kernels.json
 	$(MAKE) topologies TOPOLOGIES='1x2x2 2x2x1'
 
 TOPOLOGIES := 1x2x1 1x2x2 2x2x1 1x4x2 1x8x1 2x4x2
 topologies: build guest-tests ## fences, loans and SMT, on machines of several shapes: sockets x cores x threads
 	for shape in $(TOPOLOGIES); do \
-		timeout 1500 bin/temper lab exec --timeout 900s --topology $$shape --console build/console.log --file /guest.test=build/guest.test -- \
+		timeout 1500 bin/temper-lab exec --timeout 900s --topology $$shape --console build/console.log --file /guest.test=build/guest.test -- \
 			/guest.test -test.v -test.run '^TestTopology' || { status=$$?; cat build/console.log; exit $$status; } \
 	done
 
@@ -152,14 +155,14 @@ test-timed: build guest-tests ## the tests of figures, on the deterministic mach
 	scripts/timed.sh '^Test(Timed|Interrupted)'
 
 reach: build guest-tests ## what a user can reach, all tricks and locks of the threat model, on the deterministic machine; takes 20 minutes
-	timeout 2500 bin/temper lab exec --timeout 2400s --cpus 3 --deterministic --file /guest.test=build/guest.test -- \
+	timeout 2500 bin/temper-lab exec --timeout 2400s --cpus 3 --deterministic --file /guest.test=build/guest.test -- \
 		/guest.test -test.v -test.timeout 40m -test.run '^TestNightly(Reach|SharedLocks)$$'
 
 HOG_KERNELS := 6.12 6.18 6.19 7.0 7.3
 hogs: build guest-tests ## two minutes of real-time tasks that never sleep, on each kernel; takes 15 minutes
 	scripts/upstream.sh 6.12
 	set -e; for kernel in $(HOG_KERNELS); do \
-		timeout 900 bin/temper lab exec --timeout 800s --kernel $$kernel --cpus 2 --file /guest.test=build/guest.test -- \
+		timeout 900 bin/temper-lab exec --timeout 800s --kernel $$kernel --cpus 2 --file /guest.test=build/guest.test -- \
 			/guest.test -test.v -test.run '^TestNightlyRealTimeHogsAreThrottled$$'; done
 
 nightly: reach hogs ## what takes too long for CI; takes 35 minutes
@@ -172,16 +175,16 @@ SHORT_LADDER := chain --arms temper --steps 0,2 --up-down --bursty --seconds 1 -
 GUARD := chain --arms cpuidle,temper --steps 0,2,4 --seconds 4 --warm-up 1
 # One window may be past a bar by chance, which another build of the guest is enough for: what misses with one seed is judged
 # by three.
-MEASURE_GUARD = bin/temper lab study $(GUARD) --out build/guard
-JUDGE_GUARD = bin/temper bench report build/guard/*.json --aa $(AA_RECORDS) --check >build/guard.txt
+MEASURE_GUARD = bin/temper-lab study $(GUARD) --out build/guard
+JUDGE_GUARD = bin/temper-lab bench report build/guard/*.json --aa $(AA_RECORDS) --check >build/guard.txt
 space := $(eval) $(eval)
 comma := ,
 AA_RECORDS = $(subst $(space),$(comma),$(wildcard records/aa/chain-*.json))
 
 test-lab: build ## the lab is deterministic, and Temper keeps its bars against stock
-	bin/temper lab ladder $(SHORT_LADDER) --json build/lab-1.json >/dev/null
-	bin/temper lab ladder $(SHORT_LADDER) --json build/lab-2.json >/dev/null
-	bin/temper bench compare build/lab-1.json build/lab-2.json
+	bin/temper-lab ladder $(SHORT_LADDER) --json build/lab-1.json >/dev/null
+	bin/temper-lab ladder $(SHORT_LADDER) --json build/lab-2.json >/dev/null
+	bin/temper-lab bench compare build/lab-1.json build/lab-2.json
 	rm -rf build/guard
 	$(MEASURE_GUARD) --seeds 1
 	$(JUDGE_GUARD) || { $(MEASURE_GUARD) --seeds 2-3 && $(JUDGE_GUARD) || { cat build/guard.txt; exit 1; }; }
@@ -189,7 +192,7 @@ test-lab: build ## the lab is deterministic, and Temper keeps its bars against s
 
 # On the fast machine: each seed takes half a minute of a CPU, and ends differently each time. What the
 # kernels of seeds with violations said is printed after them.
-CHAOS := bin/temper lab chaos --fast --console build/chaos
+CHAOS := bin/temper-lab chaos --fast --console build/chaos
 SAY = { status=$$?; cat build/chaos/*.log; exit $$status; }
 
 # Other seeds with each commit; the same again where there is no history.
@@ -203,11 +206,11 @@ test-chaos: build ## attack the scheduler, 10 seeds; and 3 minutes of critical w
 chaos: build ## attack the scheduler: records/chaos, 70 seeds in the host's time, 7 deterministic ones; takes two hours, can be interrupted
 	mkdir -p records/chaos
 	$(CHAOS) --seeds 70 --json records/chaos/fast.json || $(SAY)
-	bin/temper lab chaos --seeds 7 --json records/chaos/deterministic.json
+	bin/temper-lab chaos --seeds 7 --json records/chaos/deterministic.json
 
 soak: build ## half an hour of critical work on all CPUs, beside 64 background workers: records/chaos/soak.json; takes an hour
 	mkdir -p records/chaos
-	bin/temper lab chaos --seeds 1 --soak 30m --json records/chaos/soak.json
+	bin/temper-lab chaos --seeds 1 --soak 30m --json records/chaos/soak.json
 
 peers: build ## the schedulers of others that Temper is compared with, in build/peers/; takes 10 minutes
 	@scripts/peers.sh build/peers
@@ -216,10 +219,10 @@ peers: build ## the schedulers of others that Temper is compared with, in build/
 kernels: build guest-tests ## find out on which of the archive's kernels the scheduler works; records/kernels.json
 	scripts/upstream.sh 6.12
 	scripts/upstream.sh 7.3 lazy
-	bin/temper lab survey --kernels 6.12,lazy-7.3 --suite build/guest.test --json records/kernels.json
-	timeout 900 bin/temper lab exec --timeout 800s --kernel lazy-7.3 --topology 1x2x2 --file /guest.test=build/guest.test -- \
+	bin/temper-lab survey --kernels 6.12,lazy-7.3 --suite build/guest.test --json records/kernels.json
+	timeout 900 bin/temper-lab exec --timeout 800s --kernel lazy-7.3 --topology 1x2x2 --file /guest.test=build/guest.test -- \
 		/guest.test -test.v -test.run '^Test(Topology|CoreScheduling)'
-	bin/temper lab survey --suite build/guest.test --json records/kernels.json
+	bin/temper-lab survey --suite build/guest.test --json records/kernels.json
 
 generate: ## what follows from the API's types, deep copies and CustomResourceDefinitions; and the chart's manifests
 	$(GO) tool -modfile=tools/go.mod controller-gen object crd paths=./api/... output:crd:dir=charts/temper/crds

@@ -1,7 +1,7 @@
 .PHONY: docs site
 
 docs: ## write the generated documents: docs/reference, docs/figures.md, the plots, the figures of the README and docs/stock.md
-	$(or $(GO),go) test ./cmd/... -run TestGeneratedDocsAreUpToDate -count=1 -args -write-docs
+	$(or $(GO),go) test ./cmd/... ./test/docs -run TestGeneratedDocsAreUpToDate -count=1 -args -write-docs
 
 # Python's packages are pinned with their hashes; all is in build/site/.
 SITE_ENV := build/site/env

@@ -14,6 +14,7 @@ type Assets string
 const (
 	schedulerProgram = "bin/scx_temper"
 	temperProgram    = "bin/temper"
+	labProgram       = "bin/temper-lab"
 	bpfObject        = "build/temper.bpf.o"
 	guestInit        = "build/guest/init"
 	chaosProgram     = "build/guest/chaos"

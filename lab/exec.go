@@ -117,20 +117,22 @@ func deterministicMachine(cpus int) (speed, error) {
 	return speed{}, exit.New(exit.Usage, "choose from "+strings.Join(sizes, ", "), "no deterministic machine has %d CPUs", cpus)
 }
 
-// execOverlay holds the command, the files that come with it, and the temper that runs now (a
-// ladder's guest has none: it would change the guest's hash with every change to this program).
+// execOverlay holds the command, the files that come with it, temper and temper-lab (a ladder's guest has
+// neither: it would change the guest's hash with every change to these programs).
 func (l *Lab) execOverlay(o ExecOptions) (archive, error) {
 	text, err := json.Marshal(plan.Command{Argv: o.Argv, Env: o.Env, Quantum: o.Quantum})
 	if err != nil {
 		return nil, err
 	}
-	temper, err := l.assets.file(temperProgram)
-	if err != nil {
-		return nil, err
-	}
 	overlay := archive{}
 	overlay.data("exec.json", text)
-	overlay.program("bin/temper", temper)
+	for _, program := range []string{temperProgram, labProgram} {
+		path, err := l.assets.file(program)
+		if err != nil {
+			return nil, err
+		}
+		overlay.program(program, path)
+	}
 	for name, host := range o.Files {
 		info, err := os.Stat(host)
 		if err != nil {

@@ -156,7 +156,7 @@ func (c Cache) FetchKernel(ctx context.Context, want string) (Kernel, error) {
 	case !found && len(problems) > 0: // what is cached may not be the newest
 		return Kernel{}, problems[0]
 	case i < 0:
-		return Kernel{}, exit.New(exit.Usage, "see 'temper lab kernels'", "the archive has no kernel %s", want)
+		return Kernel{}, exit.New(exit.Usage, "see 'temper-lab kernels'", "the archive has no kernel %s", want)
 	}
 	if kernels[i].Cached {
 		return kernels[i], nil
@@ -248,7 +248,7 @@ func (c Cache) config(ctx context.Context, release string) (string, error) {
 	case i < 0 && len(problems) > 0:
 		return "", problems[0]
 	case i < 0:
-		return "", exit.New(exit.Failed, "see 'temper lab kernels' for others", "the configuration of kernel %s is not cached, and the archive no longer has it", release)
+		return "", exit.New(exit.Failed, "see 'temper-lab kernels' for others", "the configuration of kernel %s is not cached, and the archive no longer has it", release)
 	}
 	unlock, err := c.lock()
 	if err != nil {

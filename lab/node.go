@@ -89,7 +89,7 @@ func unpackModules(ctx context.Context, c Cache, release, to string, names []str
 	case i < 0 && len(problems) > 0:
 		return problems[0]
 	case i < 0:
-		return exit.New(exit.Failed, "fetch a newer one with 'temper lab kernels --fetch'", "the modules of kernel %s are not cached, and the archive no longer has it", release)
+		return exit.New(exit.Failed, "fetch a newer one with 'temper-lab kernels --fetch'", "the modules of kernel %s are not cached, and the archive no longer has it", release)
 	}
 	unlock, err := c.lock()
 	if err != nil {

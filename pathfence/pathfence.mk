@@ -69,5 +69,5 @@ pathfence-report: ## records/pathfence/report.html: all records of the path plan
 	$(GO) run ./pathfence/bench report records/pathfence/*.json --html records/pathfence/report.html
 
 # One guest at a time: a repetition is one. What JSON=FILE has of the same plan and build is not done again.
-pathfence-bench-lab: temper sched guest pathfence-bench-build ## the deciding part of it in the deterministic lab, whatever else this machine does; 40 minutes
-	$(BENCH)/bench lab --temper bin/temper $(BENCH_CHOICE)
+pathfence-bench-lab: temper temper-lab sched guest pathfence-bench-build ## the deciding part of it in the deterministic lab, whatever else this machine does; 40 minutes
+	$(BENCH)/bench lab --lab bin/temper-lab $(BENCH_CHOICE)

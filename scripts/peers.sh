@@ -17,14 +17,14 @@ build_simple() {
 	local work source
 	work=$(mktemp -d)
 	trap 'rm -rf "$work"' RETURN
-	bin/temper lab kernels >/dev/null # reads the archive's index
+	bin/temper-lab kernels >/dev/null # reads the archive's index
 	(cd "$work" && APT_CONFIG="${TEMPER_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/temper}/apt/$suite/apt.conf" \
 		apt-get -qq download "linux-source-$series") || fail "$suite has no linux-source-$series; set series in $0 to one that it has"
 	dpkg-deb -x "$work"/linux-source-*.deb "$work"
 	source=linux-source-$series
 	tar -C "$work" -xJf "$work/usr/src/$source.tar.xz" "$source"/{Makefile,include,kernel/bpf,scripts,tools}
 	# As text: what a guest's command prints reaches the host as text.
-	bin/temper lab exec --kernel "$series" -- base64 /sys/kernel/btf/vmlinux | base64 -d >"$work/types"
+	bin/temper-lab exec --kernel "$series" -- base64 /sys/kernel/btf/vmlinux | base64 -d >"$work/types"
 	make -s -C "$work/$source/tools/sched_ext" CLANG=clang-19 LLC=llc-19 LLVM_STRIP=llvm-strip-19 \
 		VMLINUX_BTF="$work/types" scx_simple >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "scx_simple does not build"; }
 	install "$work/$source/tools/sched_ext/build/bin/scx_simple" "$folder/bin/"

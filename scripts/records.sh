@@ -12,7 +12,7 @@ if [ $# -lt 1 ]; then
 	echo "usage: scripts/records.sh FOLDER [SCALE]" >&2
 	exit 2
 fi
-readonly out=$1 scale=${2:-1} temper=$(dirname "$0")/../bin/temper
+readonly out=$1 scale=${2:-1} lab=$(dirname "$0")/../bin/temper-lab
 readonly jobs=${JOBS:-2}
 
 # An A/A study needs one arm twice. No scheduler is in its guest, so it outlives changes to it.
@@ -70,7 +70,7 @@ while read -r cost folder seeds window study; do
 	echo "plan $n of $count · about $(clock "$time_left") left · $study, seeds $seeds" >&2
 	began=$SECONDS
 	# shellcheck disable=SC2086 # a list of words
-	"$temper" lab study --seeds "$seeds" --seconds "$(scaled "$window")" --warm-up "$(scaled "$warm_up")" --jobs "$jobs" --out "$out/$folder" $study </dev/null
+	"$lab" study --seeds "$seeds" --seconds "$(scaled "$window")" --warm-up "$(scaled "$warm_up")" --jobs "$jobs" --out "$out/$folder" $study </dev/null
 	took=$((SECONDS - began))
 	# A plan that was recorded earlier takes a blink, and says nothing about speed.
 	if [ "$took" -gt 5 ]; then
@@ -80,11 +80,11 @@ while read -r cost folder seeds window study; do
 done < <(plans)
 
 # What is counted, or seen from outside, has one record a plan.
-record() { # FILE, then the arguments of 'temper lab'
+record() { # FILE, then the arguments of 'temper-lab'
 	[ ! -f "$out/$1" ] || return 0
-	echo "$1 · temper lab ${*:2}" >&2
+	echo "$1 · temper-lab ${*:2}" >&2
 	mkdir -p "$(dirname "$out/$1")"
-	"$temper" lab "${@:2}" --json "$out/$1" </dev/null
+	"$lab" "${@:2}" --json "$out/$1" </dev/null
 }
 record cost/2cpu.json cost --cpus 2 --arms eevdf,temper,simple,layered,lavd
 for cpus in 4 8 16; do
@@ -112,6 +112,6 @@ done
 aa=$(printf '%s,' "$out"/aa/*.json)
 # Renamed when complete, so that an interrupted report is not taken for one.
 trap 'rm -f "$out/.bars.txt"' EXIT
-"$temper" bench report "$out"/ladders/*.json "$out"/beclass/*.json --bars --aa "${aa%,}" --html "$out/report.html" >"$out/.bars.txt"
+"$lab" bench report "$out"/ladders/*.json "$out"/beclass/*.json --bars --aa "${aa%,}" --html "$out/report.html" >"$out/.bars.txt"
 mv "$out/.bars.txt" "$out/bars.txt"
 tail -n 1 "$out/bars.txt"

@@ -1,4 +1,4 @@
-// Command temper runs, watches, checks and measures the Temper scheduler on one node.
+// Command temper runs, watches and checks the Temper scheduler on one node.
 package main
 
 import (
@@ -18,7 +18,6 @@ func newRootCommand() *cobra.Command {
 The services keep the tail latency that they have alone; the best-effort work gets the CPU time they leave.`,
 	})
 	root.AddCommand(newAgentCommand(), newRunCommand(), newStatusCommand(), newTopCommand(), newMetricsCommand(), newDoctorCommand(), newObserveCommand(), newSafeModeCommand())
-	root.AddCommand(newDemoCommand(), newLabCommand(), newBenchCommand())
 	cli.HasVersion(root, temper.Identity())
 	return root
 }

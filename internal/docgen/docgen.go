@@ -1,5 +1,5 @@
-// Package docgen writes the documents that follow from the code and from the records. The test of
-// cmd/temper fails where one of them has drifted; 'make docs' writes them anew.
+// Package docgen writes the documents that follow from the code and from the records. The tests of
+// each program and of test/docs fail where one of them has drifted; 'make docs' writes them anew.
 package docgen
 
 import (

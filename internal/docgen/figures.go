@@ -14,7 +14,7 @@ import (
 	"temper.dev/temper/internal/bench/report"
 )
 
-// studied is what 'temper lab study' names a record.
+// studied is what 'temper-lab study' names a record.
 var studied = regexp.MustCompile(`-seed\d+\.json$`)
 
 // Superseded is the folder, anywhere below records/, whose records are kept but no longer shown.
@@ -99,7 +99,7 @@ func Picture(p *bench.Pooled) (string, error) {
 	return b.String(), err
 }
 
-// Page is every plan, bar and the A/A study, as 'temper bench report --bars' prints them.
+// Page is every plan, bar and the A/A study, as 'temper-lab bench report --bars' prints them.
 func Page(s *bench.Summary) (string, error) {
 	var b bytes.Buffer
 	for _, p := range s.Pools {

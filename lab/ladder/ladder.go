@@ -1,5 +1,5 @@
 // Package ladder runs a plan on the machine that it is called on: the guest's first process calls it
-// in the lab, 'temper demo --native' on a host.
+// in the lab, 'temper-lab demo --native' on a host.
 package ladder
 
 import (

@@ -26,14 +26,14 @@ type Report struct {
 	LostGuests int `json:"lost_guests,omitempty"` // that the emulator lost before, by a fault of its own
 }
 
-// Read reads what 'temper lab survey --json' wrote.
+// Read reads what 'temper-lab survey --json' wrote.
 func Read(file string) (reports []Report, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
 	if err := json.Unmarshal(text, &reports); err != nil {
-		return nil, exit.New(exit.Failed, "name a file that 'temper lab survey --json' wrote", "%s is no survey: %w", file, err)
+		return nil, exit.New(exit.Failed, "name a file that 'temper-lab survey --json' wrote", "%s is no survey: %w", file, err)
 	}
 	return reports, nil
 }

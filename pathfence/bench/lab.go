@@ -17,14 +17,14 @@ import (
 
 func (f *flags) labCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "lab --temper FILE --node FILE",
+		Use:   "lab --lab FILE --node FILE",
 		Short: "Measure the C++ service in guests of the deterministic lab, where other work on this machine changes nothing",
 		Args:  cli.UsageArgs(cobra.NoArgs),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return f.runInLab(cmd) },
 	}
 	f.choice(cmd)
 	f.counting(cmd)
-	cmd.Flags().StringVar(&f.temper, "temper", "", "temper, as 'make build' builds it")
+	cmd.Flags().StringVar(&f.lab, "lab", "", "temper-lab, as 'make build' builds it")
 	return cmd
 }
 
@@ -80,7 +80,7 @@ func (f *flags) runInLab(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	guest := inlab.Guest{Temper: f.temper, Log: cmd.ErrOrStderr()}
+	guest := inlab.Guest{Lab: f.lab, Log: cmd.ErrOrStderr()}
 	if guest.Files, err = inlab.Pack(self, f.node, folder); err != nil {
 		return exit.New(exit.Usage, "build it with 'make pathfence-bench-build'", "%w", err)
 	}

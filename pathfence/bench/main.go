@@ -20,7 +20,7 @@ func main() { cli.Main(newCommand()) }
 
 type flags struct {
 	node, jar, file    string
-	temper             string
+	lab                string
 	arms, disturbances []string
 	repetitions        int
 	retries            int

@@ -21,7 +21,7 @@ func TestInterruptedNativeDemoLeavesNothing(t *testing.T) {
 	const preempt = "/sys/kernel/debug/sched/preempt"
 	before := read(t, preempt)
 	out := filepath.Join(t.TempDir(), "out")
-	cmd := exec.Command("temper", "demo", "--native", "--scale", "0.02", "--out", out)
+	cmd := exec.Command("temper-lab", "demo", "--native", "--scale", "0.02", "--out", out)
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	if err != nil {
 		t.Fatal(err)

@@ -3,7 +3,7 @@
 // Package guest tests Temper in a guest of the lab, as root, with the real kernel:
 //
 //	CGO_ENABLED=0 go test -c -tags guest -o build/guest.test ./test/guest
-//	bin/temper lab exec --file /t=build/guest.test -- /t -test.v
+//	bin/temper-lab exec --file /t=build/guest.test -- /t -test.v
 package guest
 
 import (

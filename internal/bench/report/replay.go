@@ -21,7 +21,7 @@ func replay(p *bench.Pooled, run bench.Run) string {
 		steps = append(steps, fmt.Sprint(cell.Background))
 	}
 	words := []string{
-		"temper lab ladder", c.Scenario, "--arms", strings.Join(arms, ","), "--steps", strings.Join(steps, ","),
+		"temper-lab ladder", c.Scenario, "--arms", strings.Join(arms, ","), "--steps", strings.Join(steps, ","),
 		fmt.Sprintf("--cpus %d --seconds %g --seed %d --kernel %s", c.CPUs, c.Seconds, run.Seed, c.Kernel),
 	}
 	if c.WarmUp > 0 {

@@ -121,7 +121,7 @@ func TestReplayNamesEveryChoice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "temper lab ladder memcached --arms cpuidle,cpuidle,temper --steps 0,1,2,4,8 --cpus 2 --seconds 10 --seed 7 --kernel 6.18.15 --warm-up 2 --load 0.5 --bursty --quantum 50 --json seed7.json"
+	want := "temper-lab ladder memcached --arms cpuidle,cpuidle,temper --steps 0,1,2,4,8 --cpus 2 --seconds 10 --seed 7 --kernel 6.18.15 --warm-up 2 --load 0.5 --bursty --quantum 50 --json seed7.json"
 	if got := replay(p, p.Seeds[0]); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -42,9 +42,9 @@ func Play(ctx context.Context, out io.Writer, study trial.Study, repetition int)
 
 // Guest is how guests are started.
 type Guest struct {
-	Temper string // the program
-	Files  Files
-	Log    io.Writer // for what is no event
+	Lab   string // the program
+	Files Files
+	Log   io.Writer // for what is no event
 }
 
 // patience is how many times longer than on an idle host a guest may take.
@@ -52,7 +52,7 @@ const patience = 10
 
 // run starts a guest that gives the benchmark some arguments, and hands over what it says.
 func (g Guest) run(ctx context.Context, usual time.Duration, arguments []string, handle func(event)) error {
-	line := []string{"lab", "exec", "--deterministic", "--cpus", fmt.Sprint(CPUs), "--timeout", (patience * usual).Round(time.Second).String()}
+	line := []string{"exec", "--deterministic", "--cpus", fmt.Sprint(CPUs), "--timeout", (patience * usual).Round(time.Second).String()}
 	for place, file := range g.Files {
 		line = append(line, "--file", place+"="+file)
 	}
@@ -61,7 +61,7 @@ func (g Guest) run(ctx context.Context, usual time.Duration, arguments []string,
 		line = append(line, "--env", variable)
 	}
 	line = append(line, "--", "taskset", "-c", clientCPU, client)
-	command := exec.CommandContext(ctx, g.Temper, slices.Concat(line, arguments)...)
+	command := exec.CommandContext(ctx, g.Lab, slices.Concat(line, arguments)...)
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	out, err := command.StdoutPipe()

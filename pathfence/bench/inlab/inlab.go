@@ -1,4 +1,4 @@
-// Package inlab does the benchmark's runs in guests of 'temper lab exec', whose time is executed instructions: what the
+// Package inlab does the benchmark's runs in guests of 'temper-lab exec', whose time is executed instructions: what the
 // host does meanwhile changes nothing.
 //
 // files.go: what a guest needs. guest.go: one guest, and what it says. study.go: a guest for each repetition, and what is

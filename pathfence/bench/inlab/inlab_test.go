@@ -21,16 +21,16 @@ func study(t *testing.T) trial.Study {
 	return trial.Study{Scale: trial.Standard, Timeline: trial.Lab, Arms: trial.Languages["cpp"].Quick(), Disturbances: d, Repetitions: 3}
 }
 
-// fake stands for temper: a script that says what a guest would; $repetition is what it was asked for.
+// fake stands for temper-lab: a script that says what a guest would; $repetition is what it was asked for.
 func fake(t *testing.T, says string) (Guest, *bytes.Buffer) {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "temper")
+	program := filepath.Join(t.TempDir(), "temper-lab")
 	script := "#!/bin/sh\nfor repetition; do :; done\n" + says
 	if err := os.WriteFile(program, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	var log bytes.Buffer
-	return Guest{Temper: program, Log: &log}, &log
+	return Guest{Lab: program, Log: &log}, &log
 }
 
 const (

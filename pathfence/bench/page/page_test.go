@@ -50,7 +50,7 @@ func TestPage(t *testing.T) {
 	got := write(t, r)
 	for _, want := range []string{
 		"&lt;b&gt;odd&lt;/b&gt;", "others had 2 CPUs", `<span style="width:25%">`, `>slow tenfold</text>`, `<td class="good">holds</td>`, `<td class="bad">`,
-		`build/pathfence/bench/bench lab --temper bin/temper --node build/pathfence/bench/pathfence-bench-node --arm &#34;&lt;b&gt;odd`, "--repetitions 1 --seed 7",
+		`build/pathfence/bench/bench lab --lab bin/temper-lab --node build/pathfence/bench/pathfence-bench-node --arm &#34;&lt;b&gt;odd`, "--repetitions 1 --seed 7",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the page has no %q", want)

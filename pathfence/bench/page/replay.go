@@ -26,7 +26,7 @@ func replay(r record.Record) (string, error) {
 	const built = "build/pathfence/bench/"
 	words := []string{built + "bench"}
 	if r.Machine.Lab {
-		words = append(words, "lab --temper bin/temper")
+		words = append(words, "lab --lab bin/temper-lab")
 	}
 	words = append(words, "--node "+built+"pathfence-bench-node")
 	if plan.Language == "java" {

@@ -74,7 +74,7 @@ type Record struct {
 type Machine struct {
 	Kernel string            `json:"kernel"` // uname -r
 	CPUs   int               `json:"cpus"`
-	Lab    bool              `json:"lab,omitempty"` // the deterministic one of 'temper lab': time is executed instructions
+	Lab    bool              `json:"lab,omitempty"` // the deterministic one of 'temper-lab': time is executed instructions
 	Hashes map[string]string `json:"hashes"`        // SHA-256 of the programs
 }
 

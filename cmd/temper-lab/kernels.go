@@ -13,7 +13,7 @@ import (
 	"temper.dev/temper/lab"
 )
 
-func newLabKernelsCommand() *cobra.Command {
+func newKernelsCommand() *cobra.Command {
 	var asJSON bool
 	var fetch string
 	cmd := &cobra.Command{
@@ -24,9 +24,9 @@ archive drops old versions, the cache keeps them. A ladder uses the newest cache
 and fetches only where there is none; --fetch moves a series on to the archive's newest.
 
 Every download is verified by the signature of Debian's archive.`,
-		Example: `  temper lab kernels
-  temper lab kernels --fetch 6.18
-  temper lab kernels --json | jq -r '.[] | select(.cached).release'`,
+		Example: `  temper-lab kernels
+  temper-lab kernels --fetch 6.18
+  temper-lab kernels --json | jq -r '.[] | select(.cached).release'`,
 		Args: cli.UsageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cache, err := lab.DefaultCache()
@@ -44,7 +44,7 @@ Every download is verified by the signature of Debian's archive.`,
 				return problems[0]
 			}
 			for _, p := range problems {
-				fmt.Fprintln(cmd.ErrOrStderr(), "temper: not listed:", p)
+				fmt.Fprintln(cmd.ErrOrStderr(), "temper-lab: not listed:", p)
 			}
 			return writeKernels(cmd.OutOrStdout(), kernels, asJSON)
 		},

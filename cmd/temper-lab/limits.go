@@ -12,7 +12,7 @@ import (
 	"temper.dev/temper/lab/plan"
 )
 
-func newLabLimitsCommand() *cobra.Command {
+func newLimitsCommand() *cobra.Command {
 	var machine machineFlags
 	var out string
 	p := plan.Limits{Quantum: plan.DefaultQuantum}
@@ -25,8 +25,8 @@ and an open one at a fixed rate, for how late its answers are. What it uses is r
 the kernel keeps whoever schedules. Equal input gives an equal record.
 
 Latencies are in guest time: compare them with each other, not with those of real hardware.` + describeLimits(),
-		Example: `  temper lab limits go --seconds 10 --seed 1
-  temper lab limits postgres --clients 16 --steps 0,4 --json record.json`,
+		Example: `  temper-lab limits go --seconds 10 --seed 1
+  temper-lab limits postgres --clients 16 --steps 0,4 --json record.json`,
 		Args: cli.UsageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p.Service = args[0]

@@ -21,7 +21,7 @@ import (
 	"temper.dev/temper/lab/plan"
 )
 
-func newLabChaosCommand() *cobra.Command {
+func newChaosCommand() *cobra.Command {
 	var machine machineFlags
 	var seeds int
 	var first int64
@@ -48,10 +48,10 @@ are four times as long, and what the tracepoints would say means nothing.
 for as long as asked. The same is checked, but that nobody waits for a turn for 20 s, since a round of
 background work takes many; and on the deterministic machine, that background has no more than 0.1 % of
 the node in user mode.`,
-		Example: `  temper lab chaos --seeds 20
-  temper lab chaos --first-seed 17 --seeds 1 --json seed17.json
-  temper lab chaos --seeds 200 --cpus 6 --operations 2000
-  temper lab chaos --seeds 1 --soak 30m --fast`,
+		Example: `  temper-lab chaos --seeds 20
+  temper-lab chaos --first-seed 17 --seeds 1 --json seed17.json
+  temper-lab chaos --seeds 200 --cpus 6 --operations 2000
+  temper-lab chaos --seeds 1 --soak 30m --fast`,
 		Args: cli.UsageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for i := range seeds {

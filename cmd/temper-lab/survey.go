@@ -14,7 +14,7 @@ import (
 	"temper.dev/temper/lab/survey"
 )
 
-func newLabSurveyCommand() *cobra.Command {
+func newSurveyCommand() *cobra.Command {
 	var assets, jsonFile, record string
 	o := lab.SurveyOptions{}
 	cmd := &cobra.Command{
@@ -26,9 +26,9 @@ newest of each series that the archive has, from ` + lab.DefaultSeries + ` on.
 
 With --check nothing may be worse than recorded: what worked works, and no program takes 10 % more
 instructions to verify.`,
-		Example: `  temper lab survey --kernels 6.18,7.0
-  temper lab survey --suite build/guest.test --json records/kernels.json
-  temper lab survey --kernels 6.18 --check records/kernels.json`,
+		Example: `  temper-lab survey --kernels 6.18,7.0
+  temper-lab survey --suite build/guest.test --json records/kernels.json
+  temper-lab survey --kernels 6.18 --check records/kernels.json`,
 		Args: cli.UsageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			var recorded []survey.Report

@@ -8,7 +8,7 @@ import (
 	"temper.dev/temper/lab/observed"
 )
 
-func newLabObserveCommand() *cobra.Command {
+func newObserveCommand() *cobra.Command {
 	var machine machineFlags
 	var flags planFlags
 	var out string
@@ -18,8 +18,8 @@ func newLabObserveCommand() *cobra.Command {
 		Long: `Run a ladder as 'lab ladder' does, with 'temper observe' watching each window by the kernel's own events, under
 any scheduler and by nobody's counters. Watching costs, so the latencies are not kept; measure those with
 'lab ladder'. Equal input gives an equal record.` + describePlan(),
-		Example: `  temper lab observe chain --arms cpuidle,temper --steps 1,8 --seconds 1
-  temper lab observe memcached --load 0.8 --bursty --json record.json`,
+		Example: `  temper-lab observe chain --arms cpuidle,temper --steps 1,8 --seconds 1
+  temper-lab observe memcached --load 0.8 --bursty --json record.json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := flags.plan(cmd, args[0])
 			if err != nil {

@@ -13,7 +13,7 @@ import (
 	"temper.dev/temper/lab/plan"
 )
 
-func newLabExecCommand() *cobra.Command {
+func newExecCommand() *cobra.Command {
 	var machine machineFlags
 	var files []string
 	var deterministic bool
@@ -22,15 +22,15 @@ func newLabExecCommand() *cobra.Command {
 		Use:   "exec [flags] -- CMD [ARG]...",
 		Short: "Run a command in a guest, as root, on a kernel of choice",
 		Long: `Run a command in a fresh guest, as root, on a kernel of choice, and leave with its status. The guest
-has busybox, memcached, temper, scx_temper and the load generators, and no network. It runs in the
+has busybox, memcached, temper, temper-lab, scx_temper and the load generators, and no network. It runs in the
 fast mode, several host threads and the host's clock: right for trying what works, wrong for
 measuring. With --deterministic it is the machine of 'lab ladder', with 3, 6, 12 or 24 CPUs, whose time is
 its executed instructions. Nothing it does outlives it.`,
-		Example: `  temper lab exec -- uname -r
-  temper lab exec --kernel 7.0 -- temper doctor
-  temper lab exec --append isolcpus=1 -- temper doctor
-  temper lab exec --topology 1x2x2 -- cat /sys/devices/system/cpu/cpu0/topology/thread_siblings_list
-  temper lab exec --file /etc/temper.yaml=examples/node.yaml -- temper agent --config /etc/temper.yaml`,
+		Example: `  temper-lab exec -- uname -r
+  temper-lab exec --kernel 7.0 -- temper doctor
+  temper-lab exec --append isolcpus=1 -- temper doctor
+  temper-lab exec --topology 1x2x2 -- cat /sys/devices/system/cpu/cpu0/topology/thread_siblings_list
+  temper-lab exec --file /etc/temper.yaml=examples/node.yaml -- temper agent --config /etc/temper.yaml`,
 		Args: cli.UsageArgs(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if o.Files, err = parseFiles(files); err != nil {
@@ -50,7 +50,7 @@ its executed instructions. Nothing it does outlives it.`,
 			o.Argv, o.Output = args, cmd.OutOrStdout()
 			o.Again = func(why error) {
 				first, _, _ := strings.Cut(why.Error(), "; its console")
-				fmt.Fprintf(cmd.ErrOrStderr(), "temper: %s; again, in a new guest\n", first)
+				fmt.Fprintf(cmd.ErrOrStderr(), "temper-lab: %s; again, in a new guest\n", first)
 			}
 			options := machine.options()
 			options.Notify = func(what string) { fmt.Fprintln(cmd.ErrOrStderr(), what) }

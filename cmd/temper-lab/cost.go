@@ -12,7 +12,7 @@ import (
 	"temper.dev/temper/lab/plan"
 )
 
-func newLabCostCommand() *cobra.Command {
+func newCostCommand() *cobra.Command {
 	var machine machineFlags
 	var out string
 	p := plan.Costs{Quantum: plan.DefaultQuantum}
@@ -22,8 +22,8 @@ func newLabCostCommand() *cobra.Command {
 		Long: `Count what scheduling costs under each arm, on the deterministic machine, with nothing else to do: the
 instructions that a CPU executes in the time of one switch, one wake-up, one preemption, one message.
 Each figure is the median of nine batches. Equal input gives equal figures.`,
-		Example: `  temper lab cost --arms eevdf,temper
-  temper lab cost --arms eevdf,temper,lavd --cpus 4 --json cost.json`,
+		Example: `  temper-lab cost --arms eevdf,temper
+  temper-lab cost --arms eevdf,temper,lavd --cpus 4 --json cost.json`,
 		Args: cli.UsageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := lab.CheckCosts(p); err != nil {

@@ -11,7 +11,7 @@ import (
 	"temper.dev/temper/lab"
 )
 
-func newLabStudyCommand() *cobra.Command {
+func newStudyCommand() *cobra.Command {
 	var machine machineFlags
 	var flags planFlags
 	var seeds string
@@ -25,8 +25,8 @@ exceed. With one arm given twice, that is an A/A study.
 
 A study can be interrupted: run again, it skips the seeds that are recorded, and refuses a folder
 with records of anything else (another kernel, guest, or plan).` + describePlan(),
-		Example: `  temper lab study chain --arms eevdf,eevdf --seeds 1-10 --out records/aa
-  temper lab study memcached --load 0.8 --cpus 4 --seeds 1-3,7 --out records/memcached --jobs 2`,
+		Example: `  temper-lab study chain --arms eevdf,eevdf --seeds 1-10 --out records/aa
+  temper-lab study memcached --load 0.8 --cpus 4 --seeds 1-3,7 --out records/memcached --jobs 2`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if study.Plan, err = flags.plan(cmd, args[0]); err != nil {
 				return err

@@ -16,7 +16,7 @@ import (
 	"temper.dev/temper/lab/plan"
 )
 
-// demoFlags are those of 'temper demo'.
+// demoFlags are those of 'temper-lab demo'.
 type demoFlags struct {
 	machine machineFlags
 	out     string
@@ -40,9 +40,9 @@ and gives everyone the same figures. It takes about ten minutes on 2 CPUs. With 
 this host itself, as root: its kernel must have sched_ext, and nothing else should be running.
 
 Ends with a table for each service and a verdict, and writes a report and the records to a folder.`,
-		Example: `  temper demo
-  temper demo --out /tmp/demo --scale 0.2
-  sudo temper demo --native --cpus 3`,
+		Example: `  temper-lab demo
+  temper-lab demo --out /tmp/demo --scale 0.2
+  sudo temper-lab demo --native --cpus 3`,
 		Args: cli.UsageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -123,7 +123,7 @@ func (f *demoFlags) tell(out io.Writer, pools []*bench.Pooled) error {
 	if f.scale < 1 {
 		fmt.Fprintf(out, "\nThe windows were shorter than usual (--scale %g): what follows may be chance.\n", f.scale)
 	}
-	_, err := fmt.Fprintf(out, "\n%s\n\nReport: %s (records beside it; 'temper bench report' reads them)\n",
+	_, err := fmt.Fprintf(out, "\n%s\n\nReport: %s (records beside it; 'temper-lab bench report' reads them)\n",
 		demo.Verdict(pools), filepath.Join(f.out, demo.ReportName))
 	return err
 }

@@ -23,7 +23,7 @@ func newBenchCommand() *cobra.Command {
 	return cmd
 }
 
-// benchReport is what the flags of 'temper bench report' ask for.
+// benchReport is what the flags of 'temper-lab bench report' ask for.
 type benchReport struct {
 	html, json, svg string
 	bars, check     bool
@@ -45,10 +45,10 @@ Invalid windows are left out of every figure, and always listed.
 
 --aa takes records of an A/A study (stock arms, several seeds). It adds the spread that equal arms show by chance and
 the window lengths that follow; a bar that lies inside the spread is replaced by the spread. --aa alone shows the study.`,
-		Example: `  temper bench report ladder.json
-  temper bench report records/chain-2cpu-seed*.json --html report.html --bars
-  temper bench report seed1.json seed2.json --aa aa1.json,aa2.json --check
-  temper bench report --aa aa1.json,aa2.json --json aa-study.json`,
+		Example: `  temper-lab bench report ladder.json
+  temper-lab bench report records/chain-2cpu-seed*.json --html report.html --bars
+  temper-lab bench report seed1.json seed2.json --aa aa1.json,aa2.json --check
+  temper-lab bench report --aa aa1.json,aa2.json --json aa-study.json`,
 		RunE: func(cmd *cobra.Command, args []string) error { return r.run(cmd.OutOrStdout(), args) },
 	}
 	f := cmd.Flags()
@@ -92,7 +92,7 @@ func readRecords(paths []string) ([]bench.Record, error) {
 	for _, path := range paths {
 		record, err := bench.ReadRecord(path)
 		if err != nil {
-			return nil, exit.New(exit.Usage, "give a file that 'temper lab ladder --json' wrote", "%w", err)
+			return nil, exit.New(exit.Usage, "give a file that 'temper-lab ladder --json' wrote", "%w", err)
 		}
 		records = append(records, record)
 	}
@@ -166,7 +166,7 @@ func newBenchCompareCommand() *cobra.Command {
 		Long: `Say whether two records are equal to the last digit, and where they differ if not. The lab is deterministic: the same
 plan and seed on the same kernel, emulator, guest and BPF object give the same record on any host.
 Status 0: equal. Status 1: they differ.`,
-		Example: `  temper bench compare first.json again.json`,
+		Example: `  temper-lab bench compare first.json again.json`,
 		Args:    cli.UsageArgs(cobra.ExactArgs(2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return compareRecords(cmd.OutOrStdout(), args[0], args[1])

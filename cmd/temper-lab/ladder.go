@@ -14,7 +14,7 @@ import (
 	"temper.dev/temper/lab"
 )
 
-func newLabLadderCommand() *cobra.Command {
+func newLadderCommand() *cobra.Command {
 	var machine machineFlags
 	var flags planFlags
 	var out string
@@ -24,9 +24,9 @@ func newLabLadderCommand() *cobra.Command {
 		Long: `Run one ladder: boot the lab's machine, warm the service up, and measure it under each arm while
 background load rises in steps. Shows a table; --json keeps the record, with every window's histogram
 and the hashes of kernel, emulator, guest and BPF object. Equal input gives an equal record.` + describePlan(),
-		Example: `  temper lab ladder chain --arms cpuidle,temper --steps 0,1,4
-  temper lab ladder memcached --load 0.8 --cpus 4 --seed 3 --json record.json
-  temper lab ladder memcached --arms eevdf --steps 0 --seconds 1 --json - | jq .arms[0].steps[0].p99_ms`,
+		Example: `  temper-lab ladder chain --arms cpuidle,temper --steps 0,1,4
+  temper-lab ladder memcached --load 0.8 --cpus 4 --seed 3 --json record.json
+  temper-lab ladder memcached --arms eevdf --steps 0 --seconds 1 --json - | jq .arms[0].steps[0].p99_ms`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := flags.plan(cmd, args[0])
 			if err != nil {

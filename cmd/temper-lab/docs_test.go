@@ -1,0 +1,12 @@
+package main
+
+import (
+	"testing"
+
+	"temper.dev/temper/internal/docgen"
+	"temper.dev/temper/internal/docgen/docgentest"
+)
+
+func TestGeneratedDocsAreUpToDate(t *testing.T) {
+	docgentest.Check(t, "../..", map[string]string{"docs/reference/temper-lab.md": docgen.Commands(newRootCommand())})
+}
