@@ -4,16 +4,17 @@
  * one CPU.
  *
  * Problem: strictness without a bound starves what stands below. System work must be sure of
- * its share and no more; critical may be held to what its owners have asked for. Who is told to die, stop or freeze
+ * its share and no more, and one CPU may be all that critical has; critical may be held to what its owners have asked for. Who is told to die, stop or freeze
  * comes first, so that it gets that far; but the kernel may work for it for hours before it does (a core of a large
  * mapping), and a user may have as many of those as he likes. So with the kernel's threads: packets that go
  * round in a network of somebody's own keep those of one CPU busy without an end, terminals that are written to the others.
  *
  * Method: each of the two earns time at its rate (share of the node, reserved CPUs) and pays with what
- * its tasks use while they come first. Whoever becomes runnable with nothing left stands lower: services of the
- * system with critical; the kernel's threads, and critical, with standard. There weights decide (share.bpf.h). What is not
- * used is kept for as long as `keeps` earns: a service may be that much above its rate for a while. A debt is forgotten
- * beyond the same. That there is a reservation is a constant, so that without one the verifier removes all of it.
+ * its tasks use while they come first. Whoever becomes runnable with nothing left stands one tier lower:
+ * system with critical, critical with standard. There weights decide (share.bpf.h). What is not used is kept
+ * for as long as `keeps` earns: a service may be that much above its rate for a while. A debt is forgotten
+ * beyond what `owes` earns. Where system's is deep, the kernel's threads, which may work for anybody, stand with
+ * standard. On each CPU system has another budget: critical may have that CPU only. That there is a reservation is a constant, so that without one the verifier removes all of it.
  * How much it is may follow pods: it is a field of map control, which the loader (scheduler.c, reserve()) and
  * the agent (internal/enforce, Reserve()) write whole at any time, and each look here reads once. No look needs the
  * last one's amount: what a larger one had left, or a smaller one did not forgive, ends at the next refill.
@@ -35,23 +36,28 @@ struct budget {
 	u64 refilled_at;
 };
 
-static struct budget system_budget, critical_budget, ending_budgets[MAX_CPUS], serving_budgets[MAX_CPUS];
+static struct budget system_budget, critical_budget;
+static struct budget ending_budgets[MAX_CPUS], serving_budgets[MAX_CPUS], system_budgets[MAX_CPUS]; /* of each CPU */
 
-#define SYSTEM_KEEPS (20 * MSEC)    /* it is what critical may have to wait for */
+#define SYSTEM_KEEPS (20 * MSEC)
+#define SYSTEM_DEEP (40 * MSEC)	    /* a debt of as much is deep */
+#define SYSTEM_OWES (60 * MSEC)	    /* and of as much the deepest: so much later than they end is their work forgotten */
+#define SYSTEM_MCPU 250		    /* of each CPU, a quarter, or system's share if that is more */
+#define SYSTEM_KEEPS_CPU (8 * MSEC) /* earns 2 ms: it is what critical may have to wait for, and a turn */
 #define ENDING_MCPU 125		    /* of each CPU, an eighth */
 #define ENDING_KEEPS (8 * MSEC)	    /* earns 1 ms: it is what critical may have to wait for */
 #define SERVING_MCPU 500	    /* of each CPU, half */
 #define SERVING_KEEPS (10 * MSEC)   /* earns 5 ms */
 #define CRITICAL_KEEPS (100 * MSEC) /* a period of stock's cpu.max: bursts of that length are known to be normal */
 
-static bool within(struct budget *b, u64 millicpus, u64 keeps, u64 now)
+static bool within(struct budget *b, u64 millicpus, u64 keeps, u64 owes, u64 now)
 {
 	u64 last = b->refilled_at;
-	s64 most = keeps * millicpus / 1000, since = now - last;
+	s64 most = keeps * millicpus / 1000, deepest = -(s64)(owes * millicpus / 1000), since = now - last;
 
 	/* Negative where another CPU has refilled since `now` was read. */
 	if (since > (s64)MSEC && ordered_compare_swap(&b->refilled_at, last, now) == last) {
-		s64 before = b->ns, after = (before < -most ? -most : before) + since * (s64)millicpus / 1000;
+		s64 before = b->ns, after = (before < deepest ? deepest : before) + (s64)((u64)since * millicpus / 1000);
 
 		if (!last || after > most)
 			after = most;
@@ -83,20 +89,11 @@ static __always_inline bool critical_is_over(void)
 
 static u32 tier_of_critical(u64 now)
 {
-	if (!config.reservation || within(&critical_budget, reserved_mcpu(), CRITICAL_KEEPS, now))
+	if (!config.reservation || within(&critical_budget, reserved_mcpu(), CRITICAL_KEEPS, CRITICAL_KEEPS, now))
 		return TIER_CRITICAL;
 	critical_over_at = now;
 	COUNT(critical_over);
 	return TIER_STANDARD;
-}
-
-/* Work of the kernel may be anybody's: beyond the share critical does not wait for it, unless critical is who waits. */
-static u32 tier_of_system(struct task_struct *p, bool critical_waits, u64 now)
-{
-	if (within(&system_budget, config.nr_online * config.system_share_pct * 10, SYSTEM_KEEPS, now))
-		return TIER_SYSTEM;
-	COUNT(system_over);
-	return (p->flags & PF_KTHREAD) && !critical_waits ? TIER_STANDARD : tier_of_critical(now);
 }
 
 static __always_inline struct budget *on_its_cpu(struct budget *budgets, struct task_struct *p)
@@ -104,16 +101,30 @@ static __always_inline struct budget *on_its_cpu(struct budget *budgets, struct 
 	return &budgets[(u32)scx_bpf_task_cpu(p) % MAX_CPUS];
 }
 
+/* Work of the kernel may be anybody's: where it owes much critical comes before it, unless critical waits for its end. */
+static u32 tier_of_system(struct task_struct *p, bool critical_waits, u64 now)
+{
+	u64 share = config.system_share_pct * 10, of_node = config.nr_online * share, of_cpu = share > SYSTEM_MCPU ? share : SYSTEM_MCPU;
+
+	if (within(&system_budget, of_node, SYSTEM_KEEPS, SYSTEM_OWES, now) &&
+	    within(on_its_cpu(system_budgets, p), of_cpu, SYSTEM_KEEPS_CPU, SYSTEM_KEEPS_CPU, now))
+		return TIER_SYSTEM;
+	COUNT(system_over);
+	if ((p->flags & PF_KTHREAD) && !critical_waits && system_budget.ns < -(s64)(SYSTEM_DEEP * of_node / 1000))
+		return TIER_STANDARD;
+	return tier_of_critical(now);
+}
+
 /* May a task that is to end come first, on the CPU that it is on? */
 static __noinline bool may_end_first(struct task_struct *p)
 {
-	return within(on_its_cpu(ending_budgets, p), ENDING_MCPU, ENDING_KEEPS, clock_ns());
+	return within(on_its_cpu(ending_budgets, p), ENDING_MCPU, ENDING_KEEPS, ENDING_KEEPS, clock_ns());
 }
 
 /* May a thread that serves one CPU come first there? */
 static __noinline bool may_serve_first(struct task_struct *p)
 {
-	return within(on_its_cpu(serving_budgets, p), SERVING_MCPU, SERVING_KEEPS, clock_ns());
+	return within(on_its_cpu(serving_budgets, p), SERVING_MCPU, SERVING_KEEPS, SERVING_KEEPS, clock_ns());
 }
 
 /*
@@ -127,8 +138,8 @@ static __always_inline void charge_budget(struct task_struct *p, u32 home, u32 t
 			pay(on_its_cpu(serving_budgets, p), used);
 		return;
 	}
-	if (tier == TIER_SYSTEM && home != TIER_SYSTEM)
-		pay(on_its_cpu(ending_budgets, p), used);
+	if (tier == TIER_SYSTEM)
+		pay(on_its_cpu(home == TIER_SYSTEM ? system_budgets : ending_budgets, p), used);
 	if (home == TIER_SYSTEM)
 		pay(&system_budget, used);
 	else if (config.reservation && home == TIER_CRITICAL && tier == TIER_CRITICAL)

@@ -32,6 +32,15 @@ func TestTimedTiers(t *testing.T) {
 	})
 }
 
+// With this share one task of the system never uses it up, as on a node of six CPUs with the usual fifth.
+func TestTimedSystemOnOneCPU(t *testing.T) {
+	attachTiers(t, "--system-share", "40")
+	runTimed(t, []timed{
+		{"CriticalHasItsCPU", criticalHasItsCPUBesideSystem},
+		{"BurstsLeaveTimeForCritical", burstsOfSystemLeaveTimeForCritical},
+	})
+}
+
 func TestTimedWorkOfTheKernel(t *testing.T) {
 	attachTiers(t)
 	runTimed(t, []timed{
