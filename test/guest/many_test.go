@@ -29,7 +29,7 @@ func TestTimedAffineCrowd(t *testing.T) {
 		{"/background", "/standard", 0.9},
 	} {
 		t.Run(c.pair+" beside "+c.crowd, func(t *testing.T) {
-			attachTiers(t)
+			attachWithTimersOn(t, 2) // what looks cost is TestTimedTenThousandAreLookedAt's
 			few := roundTrip(t, c.pair, c.crowd, 2)
 			many := roundTrip(t, c.pair, c.crowd, 600)
 			t.Logf("a round trip takes %v beside 2, %v beside 600: %.3f", few, many, float64(few)/float64(many))
