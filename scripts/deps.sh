@@ -6,7 +6,8 @@
 # the host's sources stay as they are.
 set -euo pipefail
 
-readonly MIN_QEMU=8 MIN_CLANG=17 MIN_LIBBPF=1.4
+# A Go of this version or newer fetches the one that go.mod asks for.
+readonly MIN_QEMU=8 MIN_CLANG=17 MIN_LIBBPF=1.4 MIN_GO=1.21
 
 fail() {
 	echo "deps: $1" >&2
@@ -24,6 +25,12 @@ package_version() { # the upstream part of an installed package's version, or no
 
 has() { [ -n "$(package_version "$1")" ]; }
 
+go_version() { # of the go that is found, without what it would fetch, or nothing
+	local version
+	version=$(GOTOOLCHAIN=local go env GOVERSION 2>/dev/null) || return 0
+	echo "${version#go}"
+}
+
 newest_clang() { # the highest usable clang version that is installed
 	local v
 	for v in 22 21 20 19 18 17; do
@@ -39,6 +46,7 @@ missing() {
 	at_least "$(package_version qemu-system-x86)" "$MIN_QEMU" || echo qemu-system-x86
 	at_least "$(package_version libbpf-dev)" "$MIN_LIBBPF" || echo libbpf-dev
 	[ -n "$(newest_clang)" ] || echo clang
+	at_least "$(go_version)" "$MIN_GO" || echo golang-go
 	# libzstd: a static libelf needs it. The keyring: the lab verifies Debian's kernels on Ubuntu too.
 	# The last five: the network and the disk of the node of 'make e2e', and its runc; AppArmor's compiler, for the guest's
 	# tests; what 'make site' keeps its packages in.
@@ -49,12 +57,12 @@ missing() {
 	[ "$distribution" != ubuntu ] || has debootstrap || echo debootstrap
 }
 
+# A distribution's Go may be older than what go.mod asks for, and may be told not to fetch that.
 check_go() {
-	local want have
+	local want
 	want=$(sed -n 's/^go //p' "$(dirname "$0")/../go.mod")
-	command -v go >/dev/null || fail "Go is not installed; install Go $want or newer and put it on the PATH"
-	have=$(GOTOOLCHAIN=local go env GOVERSION) || fail "'go env' fails; install Go $want or newer and put it on the PATH"
-	at_least "${have#go}" "${want%.0}" || fail "Go here is ${have#go}; install Go $want or newer and put it on the PATH"
+	(cd "$(dirname "$0")/.." && go version >/dev/null 2>&1) ||
+		fail "Go $(go_version) cannot fetch Go $want, which go.mod asks for ($(cd "$(dirname "$0")/.." && go version 2>&1 | tail -n 1)); unset GOTOOLCHAIN, check the network, or install Go $want" 13
 }
 
 # The Debian archive that this host uses, as lab/mirror.go finds it.
@@ -120,14 +128,16 @@ release=$(. /etc/os-release 2>/dev/null && echo "${VERSION_ID:-}") || true
 apt_options=()
 target=()
 
-check_go
 wanted=$(missing | tr '\n' ' ')
-[ -n "$wanted" ] || exit 0
+if [ -z "$wanted" ]; then
+	check_go
+	exit 0
+fi
 
 case $distribution in
 debian) at_least "${release:-99}" 12 || fail "Debian $release is too old; use Debian 12 or newer" ;;
 ubuntu) at_least "$release" 24.04 || fail "Ubuntu $release is too old; use Ubuntu 24.04 or newer" ;;
-*) fail "this is neither Debian nor Ubuntu; install by hand: $wanted(QEMU >= $MIN_QEMU, clang >= $MIN_CLANG, libbpf >= $MIN_LIBBPF)" ;;
+*) fail "this is neither Debian nor Ubuntu; install by hand: $wanted(QEMU >= $MIN_QEMU, clang >= $MIN_CLANG, libbpf >= $MIN_LIBBPF, Go >= $MIN_GO)" ;;
 esac
 [ "$(id -u)" = 0 ] || fail "not root; run 'sudo make deps', or install by hand: $wanted" 3
 
@@ -142,4 +152,9 @@ echo "deps: installing" $names
 apt install -y --no-install-recommends "${target[@]}" $names
 
 left=$(missing | tr '\n' ' ')
-[ -z "$left" ] || fail "$distribution $release has no version that is new enough of: $left(needed: QEMU >= $MIN_QEMU, clang >= $MIN_CLANG, libbpf >= $MIN_LIBBPF)"
+case $left in
+'') ;;
+"golang-go ") fail "$(command -v go) is Go $(go_version), and comes before the one that is installed now; take it out of the PATH" ;;
+*) fail "$distribution $release has no version that is new enough of: $left(needed: QEMU >= $MIN_QEMU, clang >= $MIN_CLANG, libbpf >= $MIN_LIBBPF, Go >= $MIN_GO)" ;;
+esac
+check_go
