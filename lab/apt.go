@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/base/exit"
 )
 
 // suite is one suite of Debian's archive, read through an apt state of its own: the host's sources,

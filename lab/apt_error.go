@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/base/exit"
 )
 
 // What apt and dpkg print when the disk is full, or the mirror out of reach.

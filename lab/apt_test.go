@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/base/exit"
 )
 
 func TestParseDepends(t *testing.T) {

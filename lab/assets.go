@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/base/exit"
 )
 
 // Assets is the folder that 'make build' fills: our own programs, for host and guest.

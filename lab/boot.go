@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/base/exit"
 	"temper.dev/temper/lab/plan"
 )
 

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"temper.dev/temper/internal/exit"
-	"temper.dev/temper/internal/fixture"
+	"temper.dev/temper/internal/base/exit"
+	"temper.dev/temper/internal/base/fixture"
 	"temper.dev/temper/lab/plan"
 )
 

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/base/exit"
 )
 
 // Cache is the folder that keeps kernels, the guest's userland and the private apt states between

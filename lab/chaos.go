@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/base/exit"
 	"temper.dev/temper/lab/chaos"
 	"temper.dev/temper/lab/plan"
 )

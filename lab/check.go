@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/base/exit"
 	"temper.dev/temper/lab/plan"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/base/exit"
 	"temper.dev/temper/lab/cost"
 	"temper.dev/temper/lab/plan"
 )

@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/base/exit"
 )
 
 // fetchFails runs the real apt, which must end with one line and the status.

@@ -8,7 +8,7 @@ import (
 	"os"
 	"time"
 
-	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/base/exit"
 	"temper.dev/temper/lab/plan"
 )
 

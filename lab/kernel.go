@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/base/exit"
 )
 
 // DefaultSeries is the kernel that the project's figures are stated for.

@@ -7,7 +7,7 @@ import (
 	"maps"
 	"time"
 
-	"temper.dev/temper/internal/bench"
+	"temper.dev/temper/internal/evidence/bench"
 	"temper.dev/temper/lab/plan"
 )
 

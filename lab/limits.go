@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/base/exit"
 	"temper.dev/temper/lab/limits"
 	"temper.dev/temper/lab/plan"
 )

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"temper.dev/temper/internal/bench"
-	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/base/exit"
+	"temper.dev/temper/internal/evidence/bench"
 	"temper.dev/temper/lab/plan"
 )
 

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/base/exit"
 )
 
 // source is one archive that the host's apt is configured to read.

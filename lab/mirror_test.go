@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/base/exit"
 )
 
 func TestFindMirror(t *testing.T) {

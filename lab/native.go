@@ -13,10 +13,10 @@ import (
 	"strings"
 	"time"
 
-	"temper.dev/temper/internal/bench"
-	"temper.dev/temper/internal/cgroup"
-	"temper.dev/temper/internal/exit"
-	"temper.dev/temper/internal/host"
+	"temper.dev/temper/internal/base/cgroup"
+	"temper.dev/temper/internal/base/exit"
+	"temper.dev/temper/internal/base/host"
+	"temper.dev/temper/internal/evidence/bench"
 	"temper.dev/temper/lab/ladder"
 	"temper.dev/temper/lab/plan"
 )

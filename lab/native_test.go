@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"temper.dev/temper/internal/exit"
-	"temper.dev/temper/internal/fixture"
+	"temper.dev/temper/internal/base/exit"
+	"temper.dev/temper/internal/base/fixture"
 )
 
 func TestNativeRefusesAHostThatCannot(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/base/exit"
 )
 
 // NodeParts are what of the distribution a virtual machine with a disk and a network boots, which the guest has not.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/base/exit"
 	"temper.dev/temper/lab/plan"
 	"temper.dev/temper/lab/survey"
 )

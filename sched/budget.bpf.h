@@ -16,7 +16,7 @@
  * beyond what `owes` earns. Where system's is deep, the kernel's threads, which may work for anybody, stand with
  * standard. On each CPU system has another budget: critical may have that CPU only. That there is a reservation is a constant, so that without one the verifier removes all of it.
  * How much it is may follow pods: it is a field of map control, which the loader (scheduler.c, reserve()) and
- * the agent (internal/enforce, Reserve()) write whole at any time, and each look here reads once. No look needs the
+ * the agent (internal/node/enforce, Reserve()) write whole at any time, and each look here reads once. No look needs the
  * last one's amount: what a larger one had left, or a smaller one did not forgive, ends at the next refill.
  *
  * Tasks that are to end have a budget on each CPU, and beyond it are what they were before: of their own tier, and bound

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What the scheduler in the kernel, its loader and Go share: enums, structs,
- * static asserts, nothing else. internal/enforce/intf_test.go compares every
+ * static asserts, nothing else. internal/node/enforce/intf_test.go compares every
  * value and size below with its Go twin.
  */
 #ifndef TEMPER_INTF_H

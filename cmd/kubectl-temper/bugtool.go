@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"temper.dev/temper/internal/bugtool"
-	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/base/exit"
+	"temper.dev/temper/internal/cluster/bugtool"
 )
 
 func newBugtoolCommand() *cobra.Command {

@@ -11,9 +11,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"temper.dev/temper/internal/exit"
-	"temper.dev/temper/internal/explain"
-	"temper.dev/temper/internal/fleet"
+	"temper.dev/temper/internal/base/exit"
+	"temper.dev/temper/internal/cluster/explain"
+	"temper.dev/temper/internal/cluster/fleet"
 )
 
 // inCluster is set in each container of a cluster that has a service account.

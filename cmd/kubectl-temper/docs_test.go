@@ -4,8 +4,8 @@ import (
 	"os"
 	"testing"
 
-	"temper.dev/temper/internal/docgen"
-	"temper.dev/temper/internal/docgen/docgentest"
+	"temper.dev/temper/internal/evidence/docgen"
+	"temper.dev/temper/internal/evidence/docgen/docgentest"
 )
 
 func TestGeneratedDocsAreUpToDate(t *testing.T) {

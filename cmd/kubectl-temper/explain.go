@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
-	"temper.dev/temper/internal/exit"
-	"temper.dev/temper/internal/explain"
+	"temper.dev/temper/internal/base/exit"
+	"temper.dev/temper/internal/cluster/explain"
 	"temper.dev/temper/packaging/kubernetes"
 )
 

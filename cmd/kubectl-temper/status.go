@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"temper.dev/temper/internal/fleet"
+	"temper.dev/temper/internal/cluster/fleet"
 )
 
 func newStatusCommand() *cobra.Command {

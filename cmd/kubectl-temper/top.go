@@ -8,9 +8,9 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/kubernetes"
 
-	"temper.dev/temper/internal/exit"
-	"temper.dev/temper/internal/fleettop"
-	"temper.dev/temper/internal/nodetop"
+	"temper.dev/temper/internal/base/exit"
+	"temper.dev/temper/internal/cluster/fleet"
+	"temper.dev/temper/internal/node/nodetop"
 )
 
 func newTopCommand() *cobra.Command {
@@ -59,7 +59,7 @@ edges of buckets that are powers of two.`,
 }
 
 // topSource is the cluster to look at; it fails where there is nothing to look at, or nobody answers.
-func topSource(cmd *cobra.Command, flags *genericclioptions.ConfigFlags, names []string) (*fleettop.Source, error) {
+func topSource(cmd *cobra.Command, flags *genericclioptions.ConfigFlags, names []string) (*fleet.TopSource, error) {
 	cluster, _, err := connect(flags)
 	if err != nil {
 		return nil, err
@@ -80,5 +80,5 @@ func topSource(cmd *cobra.Command, flags *genericclioptions.ConfigFlags, names [
 	if err != nil {
 		return nil, err
 	}
-	return &fleettop.Source{Cluster: cluster, Clients: clients, Nodes: names}, nil
+	return &fleet.TopSource{Cluster: cluster, Clients: clients, Nodes: names}, nil
 }

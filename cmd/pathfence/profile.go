@@ -14,11 +14,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"temper.dev/temper/internal/cli"
-	"temper.dev/temper/internal/exit"
-	"temper.dev/temper/internal/fenceprofile"
-	"temper.dev/temper/internal/fencetop"
-	"temper.dev/temper/internal/host"
+	"temper.dev/temper/internal/base/cli"
+	"temper.dev/temper/internal/base/exit"
+	"temper.dev/temper/internal/base/host"
+	"temper.dev/temper/internal/path/fenceprofile"
+	"temper.dev/temper/internal/path/fencetop"
 	"temper.dev/temper/pathfence/spec/model"
 )
 

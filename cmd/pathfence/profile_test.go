@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"temper.dev/temper/internal/exit"
-	"temper.dev/temper/internal/fenceprofile"
-	"temper.dev/temper/internal/fencetop"
+	"temper.dev/temper/internal/base/exit"
+	"temper.dev/temper/internal/path/fenceprofile"
+	"temper.dev/temper/internal/path/fencetop"
 )
 
 func write(t *testing.T, name, text string) string {

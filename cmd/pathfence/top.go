@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"temper.dev/temper/internal/cli"
-	"temper.dev/temper/internal/exit"
-	"temper.dev/temper/internal/fencetop"
-	"temper.dev/temper/internal/live"
+	"temper.dev/temper/internal/base/cli"
+	"temper.dev/temper/internal/base/exit"
+	"temper.dev/temper/internal/base/live"
+	"temper.dev/temper/internal/path/fencetop"
 )
 
 func newTopCommand() *cobra.Command {

@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"temper.dev/temper/internal/exit"
-	"temper.dev/temper/internal/fencetop"
+	"temper.dev/temper/internal/base/exit"
+	"temper.dev/temper/internal/path/fencetop"
 )
 
 // endpoint counts how often it was asked, each time with one more request granted.

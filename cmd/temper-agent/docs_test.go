@@ -3,9 +3,9 @@ package main
 import (
 	"testing"
 
-	"temper.dev/temper/internal/docgen"
-	"temper.dev/temper/internal/docgen/docgentest"
-	"temper.dev/temper/internal/nodemetrics"
+	"temper.dev/temper/internal/cluster/nodemetrics"
+	"temper.dev/temper/internal/evidence/docgen"
+	"temper.dev/temper/internal/evidence/docgen/docgentest"
 )
 
 func TestGeneratedDocsAreUpToDate(t *testing.T) {

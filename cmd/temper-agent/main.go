@@ -19,15 +19,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"temper.dev/temper"
-	"temper.dev/temper/internal/agent"
-	"temper.dev/temper/internal/cli"
-	"temper.dev/temper/internal/config"
-	"temper.dev/temper/internal/exit"
-	"temper.dev/temper/internal/host"
-	"temper.dev/temper/internal/nodemetrics"
-	"temper.dev/temper/internal/nodepods"
-	"temper.dev/temper/internal/nri"
-	"temper.dev/temper/internal/status"
+	"temper.dev/temper/internal/base/cli"
+	"temper.dev/temper/internal/base/exit"
+	"temper.dev/temper/internal/base/host"
+	"temper.dev/temper/internal/cluster/nodemetrics"
+	"temper.dev/temper/internal/cluster/nodepods"
+	"temper.dev/temper/internal/cluster/nri"
+	"temper.dev/temper/internal/node/agent"
+	"temper.dev/temper/internal/node/config"
+	"temper.dev/temper/internal/node/status"
 )
 
 func main() { cli.Main(newRootCommand()) }

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"temper.dev/temper/internal/bench"
-	"temper.dev/temper/internal/bench/benchtest"
-	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/base/exit"
+	"temper.dev/temper/internal/evidence/bench"
+	"temper.dev/temper/internal/evidence/bench/benchtest"
 )
 
 // temperBench runs 'temper-lab bench' and returns what it prints, its status and its message.

@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"temper.dev/temper/internal/bench"
-	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/base/exit"
+	"temper.dev/temper/internal/evidence/bench"
 	"temper.dev/temper/lab/chaos"
 )
 

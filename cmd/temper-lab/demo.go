@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"temper.dev/temper/internal/bench"
-	"temper.dev/temper/internal/cli"
-	"temper.dev/temper/internal/demo"
-	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/base/cli"
+	"temper.dev/temper/internal/base/exit"
+	"temper.dev/temper/internal/evidence/bench"
+	"temper.dev/temper/internal/evidence/demo"
 	"temper.dev/temper/lab"
 	"temper.dev/temper/lab/plan"
 )

@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"temper.dev/temper/internal/demo"
+	"temper.dev/temper/internal/evidence/demo"
 	"temper.dev/temper/lab/plan"
 )
 

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"temper.dev/temper/internal/demo"
-	"temper.dev/temper/internal/exit"
-	"temper.dev/temper/internal/fixture"
+	"temper.dev/temper/internal/base/exit"
+	"temper.dev/temper/internal/base/fixture"
+	"temper.dev/temper/internal/evidence/demo"
 	"temper.dev/temper/lab"
 	"temper.dev/temper/lab/plan"
 )

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"temper.dev/temper/internal/cli"
+	"temper.dev/temper/internal/base/cli"
 	"temper.dev/temper/lab"
 )
 

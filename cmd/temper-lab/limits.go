@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"temper.dev/temper/internal/bench"
-	"temper.dev/temper/internal/cli"
+	"temper.dev/temper/internal/base/cli"
+	"temper.dev/temper/internal/evidence/bench"
 	"temper.dev/temper/lab"
 	"temper.dev/temper/lab/limits"
 	"temper.dev/temper/lab/plan"

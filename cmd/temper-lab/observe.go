@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"temper.dev/temper/internal/bench"
+	"temper.dev/temper/internal/evidence/bench"
 	"temper.dev/temper/lab"
 	"temper.dev/temper/lab/observed"
 )

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/term"
 
-	"temper.dev/temper/internal/cli"
+	"temper.dev/temper/internal/base/cli"
 	"temper.dev/temper/lab"
 	"temper.dev/temper/lab/plan"
 )

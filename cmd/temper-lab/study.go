@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/base/exit"
 	"temper.dev/temper/lab"
 )
 

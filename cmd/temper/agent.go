@@ -9,12 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"temper.dev/temper/internal/agent"
-	"temper.dev/temper/internal/cli"
-	"temper.dev/temper/internal/config"
-	"temper.dev/temper/internal/exit"
-	"temper.dev/temper/internal/host"
-	"temper.dev/temper/internal/status"
+	"temper.dev/temper/internal/base/cli"
+	"temper.dev/temper/internal/base/exit"
+	"temper.dev/temper/internal/base/host"
+	"temper.dev/temper/internal/node/agent"
+	"temper.dev/temper/internal/node/config"
+	"temper.dev/temper/internal/node/status"
 )
 
 func newAgentCommand() *cobra.Command {

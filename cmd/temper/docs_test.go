@@ -3,8 +3,8 @@ package main
 import (
 	"testing"
 
-	"temper.dev/temper/internal/docgen"
-	"temper.dev/temper/internal/docgen/docgentest"
+	"temper.dev/temper/internal/evidence/docgen"
+	"temper.dev/temper/internal/evidence/docgen/docgentest"
 )
 
 func TestGeneratedDocsAreUpToDate(t *testing.T) {

@@ -6,11 +6,11 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
-	"temper.dev/temper/internal/cli"
-	"temper.dev/temper/internal/doctor"
-	"temper.dev/temper/internal/enforce"
-	"temper.dev/temper/internal/host"
-	"temper.dev/temper/internal/status"
+	"temper.dev/temper/internal/base/cli"
+	"temper.dev/temper/internal/base/host"
+	"temper.dev/temper/internal/node/doctor"
+	"temper.dev/temper/internal/node/enforce"
+	"temper.dev/temper/internal/node/status"
 )
 
 func newDoctorCommand() *cobra.Command {

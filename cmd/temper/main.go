@@ -5,7 +5,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"temper.dev/temper"
-	"temper.dev/temper/internal/cli"
+	"temper.dev/temper/internal/base/cli"
 )
 
 func main() { cli.Main(newRootCommand()) }

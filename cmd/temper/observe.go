@@ -8,11 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"temper.dev/temper/internal/cgroup"
-	"temper.dev/temper/internal/cli"
-	"temper.dev/temper/internal/exit"
-	"temper.dev/temper/internal/host"
-	"temper.dev/temper/internal/observe"
+	"temper.dev/temper/internal/base/cgroup"
+	"temper.dev/temper/internal/base/cli"
+	"temper.dev/temper/internal/base/exit"
+	"temper.dev/temper/internal/base/host"
+	"temper.dev/temper/internal/node/observe"
 )
 
 func newObserveCommand() *cobra.Command {

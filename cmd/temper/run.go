@@ -8,11 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"temper.dev/temper/internal/cli"
-	"temper.dev/temper/internal/exit"
-	"temper.dev/temper/internal/host"
-	"temper.dev/temper/internal/run"
-	"temper.dev/temper/internal/tier"
+	"temper.dev/temper/internal/base/cli"
+	"temper.dev/temper/internal/base/exit"
+	"temper.dev/temper/internal/base/host"
+	"temper.dev/temper/internal/base/tier"
+	"temper.dev/temper/internal/node/run"
 )
 
 func newRunCommand() *cobra.Command {

@@ -5,9 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"temper.dev/temper/internal/agent"
-	"temper.dev/temper/internal/cli"
-	"temper.dev/temper/internal/host"
+	"temper.dev/temper/internal/base/cli"
+	"temper.dev/temper/internal/base/host"
+	"temper.dev/temper/internal/node/agent"
 )
 
 func newSafeModeCommand() *cobra.Command {

@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"temper.dev/temper/internal/cli"
-	"temper.dev/temper/internal/host"
-	"temper.dev/temper/internal/status"
+	"temper.dev/temper/internal/base/cli"
+	"temper.dev/temper/internal/base/host"
+	"temper.dev/temper/internal/node/status"
 )
 
 func newStatusCommand() *cobra.Command {

@@ -6,11 +6,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"temper.dev/temper/internal/cli"
-	"temper.dev/temper/internal/exit"
-	"temper.dev/temper/internal/host"
-	"temper.dev/temper/internal/nodetop"
-	"temper.dev/temper/internal/status"
+	"temper.dev/temper/internal/base/cli"
+	"temper.dev/temper/internal/base/exit"
+	"temper.dev/temper/internal/base/host"
+	"temper.dev/temper/internal/node/nodetop"
+	"temper.dev/temper/internal/node/status"
 )
 
 func newTopCommand() *cobra.Command {

@@ -8,7 +8,7 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
 
-	"temper.dev/temper/internal/tier"
+	"temper.dev/temper/internal/base/tier"
 )
 
 // schedulerMap finds a map of the attached scheduler among the kernel's: not all of them are pinned.

@@ -13,9 +13,9 @@ import (
 	"syscall"
 	"time"
 
-	"temper.dev/temper/internal/host"
-	"temper.dev/temper/internal/observe"
-	"temper.dev/temper/internal/tier"
+	"temper.dev/temper/internal/base/host"
+	"temper.dev/temper/internal/base/tier"
+	"temper.dev/temper/internal/node/observe"
 )
 
 // What is promised, in guest time. They are bounds for a machine of 167 million instructions a second.

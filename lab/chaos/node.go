@@ -14,10 +14,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"temper.dev/temper/internal/enforce"
-	"temper.dev/temper/internal/host"
-	"temper.dev/temper/internal/status"
-	"temper.dev/temper/internal/tier"
+	"temper.dev/temper/internal/base/host"
+	"temper.dev/temper/internal/base/tier"
+	"temper.dev/temper/internal/node/enforce"
+	"temper.dev/temper/internal/node/status"
 )
 
 const root = host.Root("/")

@@ -15,8 +15,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"temper.dev/temper/internal/agent"
-	"temper.dev/temper/internal/tier"
+	"temper.dev/temper/internal/base/tier"
+	"temper.dev/temper/internal/node/agent"
 )
 
 // operation is one thing that users, or their programs, do.

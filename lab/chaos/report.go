@@ -7,8 +7,8 @@ import (
 	"cmp"
 	"slices"
 
-	"temper.dev/temper/internal/bench"
-	"temper.dev/temper/internal/observe"
+	"temper.dev/temper/internal/evidence/bench"
+	"temper.dev/temper/internal/node/observe"
 )
 
 // Record is an attack, or a soak: what was asked for, and what each seed has shown.

@@ -12,9 +12,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"temper.dev/temper/internal/agent"
-	"temper.dev/temper/internal/host"
-	"temper.dev/temper/internal/tier"
+	"temper.dev/temper/internal/base/host"
+	"temper.dev/temper/internal/base/tier"
+	"temper.dev/temper/internal/node/agent"
 )
 
 // leastEjection is the first scx_exit_kind that means an error.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"temper.dev/temper/internal/observe"
+	"temper.dev/temper/internal/node/observe"
 )
 
 func TestTableNamesEachViolation(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"temper.dev/temper/internal/host"
+	"temper.dev/temper/internal/base/host"
 )
 
 const (

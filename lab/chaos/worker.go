@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"temper.dev/temper/internal/host"
+	"temper.dev/temper/internal/base/host"
 )
 
 // slots is how many workers can be told apart: MAX_SPINNERS of the load folder's load.h, of slotBytes each.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"text/tabwriter"
 
-	"temper.dev/temper/internal/bench"
+	"temper.dev/temper/internal/evidence/bench"
 	"temper.dev/temper/lab/plan"
 )
 

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"temper.dev/temper/internal/bench"
-	"temper.dev/temper/internal/golden"
+	"temper.dev/temper/internal/base/fixture"
+	"temper.dev/temper/internal/evidence/bench"
 	"temper.dev/temper/lab/plan"
 )
 
@@ -32,5 +32,5 @@ func TestTable(t *testing.T) {
 	if err := Write(&out, record()); err != nil {
 		t.Fatal(err)
 	}
-	golden.Check(t, "table.txt", out.String())
+	fixture.Golden(t, "table.txt", out.String())
 }

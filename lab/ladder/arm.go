@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/base/exit"
 	"temper.dev/temper/lab/plan"
 )
 

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"temper.dev/temper/internal/host"
-	"temper.dev/temper/internal/observe"
+	"temper.dev/temper/internal/base/host"
+	"temper.dev/temper/internal/node/observe"
 )
 
 // observe watches the window that begins now, if the plan asks for it. The function returned waits for the report,

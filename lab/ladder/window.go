@@ -11,7 +11,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"temper.dev/temper/internal/bench"
+	"temper.dev/temper/internal/evidence/bench"
 	"temper.dev/temper/lab/plan"
 )
 

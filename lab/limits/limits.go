@@ -6,7 +6,7 @@ import (
 	"io"
 	"text/tabwriter"
 
-	"temper.dev/temper/internal/bench"
+	"temper.dev/temper/internal/evidence/bench"
 	"temper.dev/temper/lab/plan"
 )
 

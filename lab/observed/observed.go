@@ -7,8 +7,8 @@ import (
 	"io"
 	"text/tabwriter"
 
-	"temper.dev/temper/internal/bench"
-	"temper.dev/temper/internal/observe"
+	"temper.dev/temper/internal/evidence/bench"
+	"temper.dev/temper/internal/node/observe"
 	"temper.dev/temper/lab/plan"
 )
 

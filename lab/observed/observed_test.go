@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"temper.dev/temper/internal/bench"
-	"temper.dev/temper/internal/observe"
+	"temper.dev/temper/internal/evidence/bench"
+	"temper.dev/temper/internal/node/observe"
 	"temper.dev/temper/lab/plan"
 )
 

@@ -3,8 +3,8 @@
 package plan
 
 import (
-	"temper.dev/temper/internal/bench"
-	"temper.dev/temper/internal/observe"
+	"temper.dev/temper/internal/evidence/bench"
+	"temper.dev/temper/internal/node/observe"
 )
 
 // Scenarios that the lab runs.

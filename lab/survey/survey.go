@@ -12,7 +12,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/base/exit"
 )
 
 // Report is what was found on one kernel.

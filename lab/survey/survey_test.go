@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/base/exit"
 )
 
 const attached = `libbpf: prog 'temper_tick': -- BEGIN PROG LOAD LOG --

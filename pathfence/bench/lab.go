@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"temper.dev/temper/internal/cli"
-	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/base/cli"
+	"temper.dev/temper/internal/base/exit"
 	"temper.dev/temper/pathfence/bench/inlab"
 	"temper.dev/temper/pathfence/bench/record"
 	"temper.dev/temper/pathfence/bench/trial"

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/base/exit"
 )
 
 func TestUsage(t *testing.T) {

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"temper.dev/temper/internal/bench"
-	"temper.dev/temper/internal/docgen"
-	"temper.dev/temper/internal/docgen/docgentest"
-	"temper.dev/temper/internal/status"
+	"temper.dev/temper/internal/evidence/bench"
+	"temper.dev/temper/internal/evidence/docgen"
+	"temper.dev/temper/internal/evidence/docgen/docgentest"
+	"temper.dev/temper/internal/node/status"
 	"temper.dev/temper/lab/survey"
 )
 

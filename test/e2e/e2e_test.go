@@ -26,7 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"temper.dev/temper/api/v1alpha1"
-	"temper.dev/temper/internal/bugtool"
+	"temper.dev/temper/internal/cluster/bugtool"
 )
 
 var (

@@ -18,7 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"temper.dev/temper/api/v1alpha1"
-	"temper.dev/temper/internal/scale"
+	"temper.dev/temper/internal/evidence/scale"
 )
 
 var records = flag.String("records", "", "`FOLDER` for the record of what exec takes on a full node")

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	nodestatus "temper.dev/temper/internal/status"
+	nodestatus "temper.dev/temper/internal/node/status"
 )
 
 // A pod whose CPU limit is changed while it runs keeps its tier, and the scheduler keeps the new limit.

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"temper.dev/temper/api/v1alpha1"
-	"temper.dev/temper/internal/agent"
-	"temper.dev/temper/internal/enforce"
+	"temper.dev/temper/internal/node/agent"
+	"temper.dev/temper/internal/node/enforce"
 )
 
 const (

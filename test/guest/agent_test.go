@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"temper.dev/temper/internal/enforce"
-	"temper.dev/temper/internal/exit"
-	"temper.dev/temper/internal/host"
-	"temper.dev/temper/internal/tier"
+	"temper.dev/temper/internal/base/exit"
+	"temper.dev/temper/internal/base/host"
+	"temper.dev/temper/internal/base/tier"
+	"temper.dev/temper/internal/node/enforce"
 )
 
 const batch = "tiers:\n  background: { cgroups: [/batch] }\n"
@@ -88,7 +88,7 @@ func TestKilledLoaderIsReplacedWithoutAGap(t *testing.T) {
 		return strings.Contains(read(t, root.Run("status.json")), "adopted")
 	})
 	// Not asserted, since the guest's clock is the busy host's: that the agent waits for nothing
-	// before it starts scx_temper again is a test of internal/agent.
+	// before it starts scx_temper again is a test of internal/node/agent.
 	t.Logf("a loader was back after %v", time.Since(killed))
 	s := look(t)
 	if len(s.Exits) == 0 || s.Exits[len(s.Exits)-1].Status != 128+int(syscall.SIGKILL) {

@@ -13,9 +13,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"temper.dev/temper/internal/enforce"
-	"temper.dev/temper/internal/exit"
-	"temper.dev/temper/internal/host"
+	"temper.dev/temper/internal/base/exit"
+	"temper.dev/temper/internal/base/host"
+	"temper.dev/temper/internal/node/enforce"
 )
 
 // profiles is a folder of AppArmor profiles, as the kernel takes them.

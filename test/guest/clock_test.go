@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"temper.dev/temper/internal/enforce"
-	"temper.dev/temper/internal/tier"
+	"temper.dev/temper/internal/base/tier"
+	"temper.dev/temper/internal/node/enforce"
 )
 
 // Whoever sets the clock changes nothing: what counts time counts the kernel's, which nobody sets.

@@ -11,11 +11,11 @@ import (
 	"syscall"
 	"testing"
 
-	"temper.dev/temper/internal/enforce"
-	"temper.dev/temper/internal/exit"
-	"temper.dev/temper/internal/host"
-	"temper.dev/temper/internal/nodetop"
-	"temper.dev/temper/internal/tier"
+	"temper.dev/temper/internal/base/exit"
+	"temper.dev/temper/internal/base/host"
+	"temper.dev/temper/internal/base/tier"
+	"temper.dev/temper/internal/node/enforce"
+	"temper.dev/temper/internal/node/nodetop"
 )
 
 func TestRunPutsACommandInItsTier(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"temper.dev/temper/internal/tier"
+	"temper.dev/temper/internal/base/tier"
 )
 
 // crowdDies is for 2,000 processes, of which each takes milliseconds of the kernel's time, beside full critical load.

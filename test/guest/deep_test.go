@@ -18,10 +18,10 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
 
-	"temper.dev/temper/internal/cgroup"
-	"temper.dev/temper/internal/config"
-	"temper.dev/temper/internal/enforce"
-	"temper.dev/temper/internal/tier"
+	"temper.dev/temper/internal/base/cgroup"
+	"temper.dev/temper/internal/base/tier"
+	"temper.dev/temper/internal/node/config"
+	"temper.dev/temper/internal/node/enforce"
 )
 
 // A tree of cgroups of any depth grows and shrinks, is mapped, unmapped, limited and freed at random. What the scheduler

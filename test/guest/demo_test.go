@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"temper.dev/temper/internal/exit"
-	"temper.dev/temper/internal/host"
+	"temper.dev/temper/internal/base/exit"
+	"temper.dev/temper/internal/base/host"
 )
 
 // An interrupted native demo leaves the host as it was: no cgroup, no scheduler, no process, no file,

@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"temper.dev/temper/internal/exit"
-	"temper.dev/temper/internal/host"
+	"temper.dev/temper/internal/base/exit"
+	"temper.dev/temper/internal/base/host"
 )
 
 // This program plays tasks that spin and change their policy, over and over.

@@ -15,9 +15,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"temper.dev/temper/internal/cgroup"
-	"temper.dev/temper/internal/enforce"
-	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/base/cgroup"
+	"temper.dev/temper/internal/base/exit"
+	"temper.dev/temper/internal/node/enforce"
 )
 
 // pretend is a line of shell that has a file of the kernel's say something else; it is for a mount namespace.

@@ -17,8 +17,8 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
-	"temper.dev/temper/internal/enforce"
-	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/base/exit"
+	"temper.dev/temper/internal/node/enforce"
 )
 
 // storesOf are the ids of all maps in which the kernel keeps something for each task, of a scheduler of ours.

@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"temper.dev/temper/internal/enforce"
+	"temper.dev/temper/internal/node/enforce"
 )
 
 // startIdleAgent starts an agent whose scx_temper finds no type data of the kernel, and is not tried again.

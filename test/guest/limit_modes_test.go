@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"temper.dev/temper/internal/config"
-	"temper.dev/temper/internal/enforce"
-	"temper.dev/temper/internal/tier"
+	"temper.dev/temper/internal/base/tier"
+	"temper.dev/temper/internal/node/config"
+	"temper.dev/temper/internal/node/enforce"
 )
 
 // Beyond its limit a cgroup may use what nobody wants, and no more.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/cilium/ebpf"
 
-	"temper.dev/temper/internal/tier"
+	"temper.dev/temper/internal/base/tier"
 )
 
 // Of a cgroup beyond those that can be told apart neither tier nor limit are known. Its tasks run as background, within its

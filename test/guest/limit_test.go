@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"temper.dev/temper/internal/status"
+	"temper.dev/temper/internal/node/status"
 )
 
 // What a period may take beyond its quota, a CPU of the node: AHEAD of sched/limit.bpf.h.

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"temper.dev/temper/internal/enforce"
-	"temper.dev/temper/internal/host"
+	"temper.dev/temper/internal/base/host"
+	"temper.dev/temper/internal/node/enforce"
 )
 
 // loader is a running scx_temper, without an agent around it.

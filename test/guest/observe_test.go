@@ -15,8 +15,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"temper.dev/temper/internal/exit"
-	"temper.dev/temper/internal/observe"
+	"temper.dev/temper/internal/base/exit"
+	"temper.dev/temper/internal/node/observe"
 	"temper.dev/temper/lab/ladder"
 )
 

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"temper.dev/temper/internal/enforce"
-	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/base/exit"
+	"temper.dev/temper/internal/node/enforce"
 )
 
 // adoptedBy starts a scx_temper that finds the scheduler attached, and checks that nothing was interrupted.

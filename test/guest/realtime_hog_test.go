@@ -19,8 +19,8 @@ import (
 	"github.com/cilium/ebpf/btf"
 	"golang.org/x/sys/unix"
 
-	"temper.dev/temper/internal/enforce"
-	"temper.dev/temper/internal/status"
+	"temper.dev/temper/internal/node/enforce"
+	"temper.dev/temper/internal/node/status"
 )
 
 // This program plays the real-time hog, and one that naps beside it: TestMain.

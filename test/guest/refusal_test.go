@@ -13,8 +13,8 @@ import (
 
 	"github.com/cilium/ebpf/btf"
 
-	"temper.dev/temper/internal/enforce"
-	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/base/exit"
+	"temper.dev/temper/internal/node/enforce"
 )
 
 func TestAttachAndDetach(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"temper.dev/temper/internal/enforce"
+	"temper.dev/temper/internal/node/enforce"
 )
 
 // On the deterministic machine ('make test-timed'), as all shares.

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"temper.dev/temper/internal/cgroup"
-	"temper.dev/temper/internal/enforce"
-	"temper.dev/temper/internal/tier"
+	"temper.dev/temper/internal/base/cgroup"
+	"temper.dev/temper/internal/base/tier"
+	"temper.dev/temper/internal/node/enforce"
 )
 
 // These tests run on the deterministic machine: what a host does beside would count as CPU time of the

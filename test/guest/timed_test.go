@@ -5,7 +5,7 @@ package guest
 import (
 	"testing"
 
-	"temper.dev/temper/internal/host"
+	"temper.dev/temper/internal/base/host"
 )
 
 // Of tests that measure time on the deterministic machine (scripts/timed.sh), those here share a scheduler: to attach one

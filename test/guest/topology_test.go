@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 	"k8s.io/utils/cpuset"
 
-	"temper.dev/temper/internal/enforce"
-	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/base/exit"
+	"temper.dev/temper/internal/node/enforce"
 )
 
 // These tests run on any machine with two cores or more, and are meant for several: 'make test-topologies'. Critical

@@ -10,9 +10,9 @@ import (
 	"syscall"
 	"testing"
 
-	"temper.dev/temper/internal/cgroup"
-	"temper.dev/temper/internal/enforce"
-	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/base/cgroup"
+	"temper.dev/temper/internal/base/exit"
+	"temper.dev/temper/internal/node/enforce"
 )
 
 // sleepIn starts a process in a cgroup, which ends with the test.

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"temper.dev/temper/internal/status"
+	"temper.dev/temper/internal/node/status"
 )
 
 // TestWaitsAreToldBeforeTheyEnd: of each cause, one that is under way is told with the thread that waits, and counted when it has ended.

@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"temper.dev/temper/internal/cgroup"
+	"temper.dev/temper/internal/base/cgroup"
 )
 
 // spinner is a process that computes without an end, on all CPUs but where pinned to one.

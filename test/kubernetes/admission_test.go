@@ -20,8 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"temper.dev/temper/api/v1alpha1"
-	"temper.dev/temper/internal/explain"
-	"temper.dev/temper/internal/policy"
+	"temper.dev/temper/internal/cluster/explain"
+	"temper.dev/temper/internal/cluster/policy"
 )
 
 const highestTier = v1alpha1.HighestTierLabel
@@ -105,7 +105,7 @@ func TestKubernetesOwnClassesWarn(t *testing.T) {
 	}
 }
 
-// The API server refuses a pod whose class is named by the rule that decides, if internal/policy would take the pod down
+// The API server refuses a pod whose class is named by the rule that decides, if internal/cluster/policy would take the pod down
 // to its namespace's highest tier, and no other.
 func TestAdmissionAgreesWithPolicy(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())

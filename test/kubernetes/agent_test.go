@@ -27,10 +27,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"temper.dev/temper/api/v1alpha1"
-	"temper.dev/temper/internal/agent"
-	"temper.dev/temper/internal/fixture"
-	"temper.dev/temper/internal/host"
-	"temper.dev/temper/internal/tier"
+	"temper.dev/temper/internal/base/fixture"
+	"temper.dev/temper/internal/base/host"
+	"temper.dev/temper/internal/base/tier"
+	"temper.dev/temper/internal/node/agent"
 )
 
 // A node of fixtures: its cgroups are directories, and there is no kernel in it that a scheduler could be attached to, so

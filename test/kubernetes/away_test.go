@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"temper.dev/temper/api/v1alpha1"
-	"temper.dev/temper/internal/agent"
-	"temper.dev/temper/internal/fixture"
+	"temper.dev/temper/internal/base/fixture"
+	"temper.dev/temper/internal/node/agent"
 )
 
 // A test cannot wait for what somebody may want to try once: make scale does.

@@ -13,7 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"temper.dev/temper/internal/bugtool"
+	"temper.dev/temper/internal/cluster/bugtool"
 )
 
 // An archive has what there is, and says what there is not: here no kubelet gives the agent's log.

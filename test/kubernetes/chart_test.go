@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"temper.dev/temper/api/v1alpha1"
-	"temper.dev/temper/internal/explain"
+	"temper.dev/temper/internal/cluster/explain"
 )
 
 // chart is a cluster of its own, where Helm is at work.

@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"temper.dev/temper/internal/fixture"
+	"temper.dev/temper/internal/base/fixture"
 )
 
 // resident is the memory that the agent has in use, in MiB, once it has given back what it can.

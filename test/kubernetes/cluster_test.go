@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"temper.dev/temper/internal/explain"
+	"temper.dev/temper/internal/cluster/explain"
 )
 
 const (

@@ -18,9 +18,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"temper.dev/temper/api/v1alpha1"
-	"temper.dev/temper/internal/explain"
-	"temper.dev/temper/internal/golden"
-	"temper.dev/temper/internal/tier"
+	"temper.dev/temper/internal/base/fixture"
+	"temper.dev/temper/internal/base/tier"
+	"temper.dev/temper/internal/cluster/explain"
 )
 
 // kubectlTemper runs the program as a user does, and gives its output, its errors and its status.
@@ -83,7 +83,7 @@ func TestExplainOfACluster(t *testing.T) {
 	if status != 0 || errs != "" {
 		t.Errorf("status %d: %s", status, errs)
 	}
-	golden.Check(t, "explain.txt", out)
+	fixture.Golden(t, "explain.txt", out)
 
 	out, errs, status = kubectlTemper(t, server.KubeConfig, "explain", "-n", "explain", "on-plain", "ended", "--json")
 	var answers []explain.Answer

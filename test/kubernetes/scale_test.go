@@ -27,8 +27,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"temper.dev/temper/internal/fixture"
-	"temper.dev/temper/internal/scale"
+	"temper.dev/temper/internal/base/fixture"
+	"temper.dev/temper/internal/evidence/scale"
 )
 
 var folder = flag.String("records", "", "`FOLDER` for the records")

@@ -16,8 +16,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"temper.dev/temper/internal/fixture"
-	"temper.dev/temper/internal/nodetop"
+	"temper.dev/temper/internal/base/fixture"
+	"temper.dev/temper/internal/node/nodetop"
 )
 
 // reachable is an address of this host by which the API server forwards to pods: it refuses loopback.

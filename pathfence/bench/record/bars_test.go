@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"temper.dev/temper/internal/golden"
+	"temper.dev/temper/internal/base/fixture"
 )
 
 // example is three repetitions of a fence that holds all bars, and of two arms that do not; the third repetition of the
@@ -59,7 +59,7 @@ func TestTableAndBars(t *testing.T) {
 	r.WriteTable(&b)
 	b.WriteByte('\n')
 	WriteBars(&b, r.Bars())
-	golden.Check(t, "table.txt", b.String())
+	fixture.Golden(t, "table.txt", b.String())
 }
 
 // Each bar is missed when what it speaks of is taken away, and no other way.

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"reflect"
 
-	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/base/exit"
 )
 
 // Resume takes over what a record has that was begun with the same plan, seed and programs, on the same kernel. A record of

@@ -3,7 +3,7 @@ package record
 import (
 	"testing"
 
-	"temper.dev/temper/internal/exit"
+	"temper.dev/temper/internal/base/exit"
 )
 
 // A record of the same plan, seed, build and machine is gone on with; any other is refused.

@@ -8,10 +8,10 @@ import (
 	"path"
 	"strings"
 
-	"temper.dev/temper/internal/cgroup"
-	"temper.dev/temper/internal/enforce"
-	"temper.dev/temper/internal/host"
-	"temper.dev/temper/internal/tier"
+	"temper.dev/temper/internal/base/cgroup"
+	"temper.dev/temper/internal/base/host"
+	"temper.dev/temper/internal/base/tier"
+	"temper.dev/temper/internal/node/enforce"
 )
 
 func main() {

@@ -1,0 +1,100 @@
+// Package cli is what the commands have in common: how they end, and how they fail.
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"temper.dev/temper/internal/base/exit"
+)
+
+// Prepare makes a command's failures those of its caller: one line, with the status of a usage error for wrong flags.
+func Prepare(root *cobra.Command) *cobra.Command {
+	root.SilenceUsage, root.SilenceErrors = true, true
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return exit.New(exit.Usage, "see '"+cmd.CommandPath()+" --help'", "%w", err)
+	})
+	if !root.Runnable() {
+		Group(root)
+	}
+	return root
+}
+
+// Group makes a command one that only has others: it prints its help, and refuses what none of them is called.
+func Group(cmd *cobra.Command) *cobra.Command {
+	cmd.SuggestionsMinimumDistance = 2 // as cobra itself has it where it suggests
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		cure := "see '" + cmd.CommandPath() + " --help'"
+		if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
+			cure = "did you mean '" + cmd.CommandPath() + " " + like[0] + "'?"
+		}
+		return exit.New(exit.Usage, cure, "unknown command %q for %q", args[0], cmd.CommandPath())
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	return cmd
+}
+
+// UsageArgs gives a wrong number of arguments the status of a usage error.
+func UsageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return exit.New(exit.Usage, "usage: "+cmd.UseLine()+"; see '"+cmd.CommandPath()+" --help'", "%w", err)
+		}
+		return nil
+	}
+}
+
+// HasVersion has a command say what it is: temper.Identity, or less. One that has others says it as a command, too. Not by
+// cobra's own flag: its template for more than a version links text/template, which keeps every method of every type in the
+// program, 2.6 MB of temper.
+func HasVersion(root *cobra.Command, what string) {
+	const about = "say which version this is, and what it was built from"
+	asked := root.Flags().Bool("version", false, about)
+	say := func(cmd *cobra.Command, _ []string) error {
+		_, err := io.WriteString(cmd.OutOrStdout(), what)
+		return err
+	}
+	run := root.RunE
+	root.RunE = func(cmd *cobra.Command, args []string) error {
+		if *asked {
+			return say(cmd, args)
+		}
+		return run(cmd, args)
+	}
+	if root.HasSubCommands() {
+		root.AddCommand(&cobra.Command{Use: "version", Short: "S" + about[1:], Args: UsageArgs(cobra.NoArgs), RunE: say})
+	}
+}
+
+// Main runs a program's command until it ends or is interrupted, says why it failed, and leaves with its status.
+func Main(root *cobra.Command) {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	err := root.ExecuteContext(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", root.DisplayName(), err)
+	}
+	os.Exit(exit.StatusOf(err))
+}
+
+// IsTerminal says whether somebody looks at what is written.
+func IsTerminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+// Colours says whether what is written may have colours: on a terminal, where NO_COLOR is not set (no-color.org).
+func Colours(w io.Writer) bool { return IsTerminal(w) && os.Getenv("NO_COLOR") == "" }
+
+// Interrupted is the failure of a command that its user ended.
+func Interrupted() error { return exit.New(exit.Interrupted, "", "interrupted") }

@@ -1,0 +1,155 @@
+// Package fleet shows what Temper does on a cluster's nodes, as their agents say it.
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"temper.dev/temper/api/v1alpha1"
+	"temper.dev/temper/internal/base/host"
+)
+
+// staleAfter is the age of a report from which on its agent is taken for gone: it reports once a minute.
+const staleAfter = 3 * time.Minute
+
+// Agents selects the agents' pods, by the label that the chart gives them.
+var Agents = client.MatchingLabels{"app.kubernetes.io/name": "temper-agent"}
+
+// Node is one node's report.
+type Node struct {
+	Name  string `json:"name"`
+	Stale bool   `json:"stale"` // the agent is gone, or cannot reach the API server
+	v1alpha1.TemperNodeStatus
+}
+
+// Nodes are the reports of the nodes of these names, of all where none is given, in the order of their names.
+func Nodes(ctx context.Context, cluster client.Reader, names []string, now time.Time) ([]Node, error) {
+	var list v1alpha1.TemperNodeList
+	if len(names) == 0 {
+		if err := cluster.List(ctx, &list); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range names {
+		var one v1alpha1.TemperNode
+		if err := cluster.Get(ctx, client.ObjectKey{Name: name}, &one); err != nil {
+			return nil, err
+		}
+		list.Items = append(list.Items, one)
+	}
+	nodes := []Node{}
+	for _, item := range list.Items {
+		nodes = append(nodes, Node{Name: item.Name, Stale: now.Sub(item.Status.Reported.Time) > staleAfter, TemperNodeStatus: item.Status})
+	}
+	slices.SortFunc(nodes, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
+	return nodes, nil
+}
+
+// Write shows one line a node.
+func Write(w io.Writer, nodes []Node, now time.Time) {
+	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(out, "NODE\tRUNG\tENFORCED\tPOLICY\tCRITICAL\tBACKGROUND\tPROBLEMS\tREPORTED")
+	for _, n := range nodes {
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\n", n.Name, cmp.Or(n.Rung, "-"), n.Enforced(), cmp.Or(n.Policy, "-"),
+			len(n.tier("critical").Pods), len(n.tier("background").Pods), len(n.Problems), n.reported(now))
+	}
+	out.Flush()
+}
+
+// WriteOne shows all of one node.
+func WriteOne(w io.Writer, n Node, now time.Time) {
+	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(out, "node\t%s\nkernel\t%s\nrung\t%s\npolicy\t%s\nreported\t%s\n", n.Name, n.KernelVersion, n.Rung, cmp.Or(n.Policy, "none"), n.reported(now))
+	switch r := n.Reservation; {
+	case r == nil:
+	case r.IsZero():
+		fmt.Fprint(out, "reservation\tof no CPU: critical pods request none, and share with standard by weight\n")
+	default:
+		fmt.Fprintf(out, "reservation\tcritical comes first up to %g CPUs\n", r.AsApproximateFloat64())
+	}
+	fmt.Fprint(out, "\nCONDITION\tSTATUS\tREASON\tSINCE\tMESSAGE\n")
+	for _, c := range n.Conditions {
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", c.Type, c.Status, c.Reason, duration.HumanDuration(now.Sub(c.LastTransitionTime.Time)), c.Message)
+	}
+	fmt.Fprint(out, "\nTIER\tCPU S\tWAIT P50\tP99\tMAX\tPODS\n")
+	for _, t := range n.Tiers {
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\n", t.Tier, cmp.Or(t.CPUSeconds, "-"), wait(t.WaitP50Microseconds), wait(t.WaitP99Microseconds),
+			wait(t.WaitMaxMicroseconds), cmp.Or(strings.Join(t.Pods, " "), "-"))
+	}
+	if g := n.Gap; g != nil {
+		fmt.Fprint(out, "\nBACKGROUND RAN ON\tP50\tP99\n")
+		fmt.Fprintf(out, "while a higher tier waited\t%s\t%s\n", wait(g.OverrunP50Microseconds), wait(g.OverrunP99Microseconds))
+		fmt.Fprintf(out, "in the fence, after a loan\t%s\t%s\n", wait(g.LoanBackP50Microseconds), wait(g.LoanBackP99Microseconds))
+	}
+	out.Flush()
+	for _, p := range n.Problems {
+		fmt.Fprintf(w, "\nproblem: %s\n", host.Printable(p))
+	}
+}
+
+// Enforced is whether its tiers are: "yes", else why not.
+func (n Node) Enforced() string {
+	c := meta.FindStatusCondition(n.Conditions, v1alpha1.ConditionEnforced)
+	switch {
+	case c == nil:
+		return "unknown"
+	case n.Stale:
+		return "unknown (was " + strings.ToLower(string(c.Status)) + ")"
+	case c.Status == metav1.ConditionTrue:
+		return "yes"
+	}
+	return "no (" + c.Reason + ")"
+}
+
+// InForce is whether a pod, namespace/name, is in this tier and the tiers are enforced: "yes", else why not.
+func (n Node) InForce(pod string, t v1alpha1.Tier) string {
+	enforced := n.Enforced()
+	if enforced != "yes" || slices.Contains(n.tier(t).Pods, pod) {
+		return enforced
+	}
+	for _, other := range n.Tiers {
+		if slices.Contains(other.Pods, pod) {
+			return fmt.Sprintf("no (it is %s there)", other.Tier)
+		}
+	}
+	return "no (its node does not report it)"
+}
+
+func (n Node) tier(name v1alpha1.Tier) v1alpha1.TierStatus {
+	for _, t := range n.Tiers {
+		if t.Tier == name {
+			return t
+		}
+	}
+	return v1alpha1.TierStatus{}
+}
+
+func (n Node) reported(now time.Time) string {
+	if n.Reported.IsZero() {
+		return "never"
+	}
+	text := duration.HumanDuration(now.Sub(n.Reported.Time)) + " ago"
+	if n.Stale {
+		text += ": its agent is gone, or cannot reach the API server"
+	}
+	return text
+}
+
+// wait is a duration that was counted in buckets: it is at most this.
+func wait(us int64) string {
+	if us == 0 {
+		return "-"
+	}
+	return (time.Duration(us) * time.Microsecond).String()
+}

@@ -1,0 +1,108 @@
+package nodepods
+
+import (
+	"slices"
+	"strings"
+
+	"temper.dev/temper/internal/base/cgroup"
+	"temper.dev/temper/internal/base/host"
+)
+
+// maxDepth is how far below the cgroup root the kubelet's tree is looked for. A kubelet in a container that has the
+// node's whole tree before it keeps its pods a few levels down.
+const maxDepth = 4
+
+// tree is where a node's kubelets keep their pods' cgroups:
+//
+//	/kubepods/pod1-2                                     cgroup driver cgroupfs; Guaranteed pods
+//	/kubepods/burstable/pod1-2                           the others, by QoS class
+//	/kubepods.slice/kubepods-pod1_2.slice                cgroup driver systemd
+//	/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1_2.slice
+//	/kubelet.slice/kubelet-kubepods.slice/...            with --cgroup-root=/kubelet
+type tree struct {
+	root host.Root
+	tops []string // cgroups named kubepods
+}
+
+// find looks for the kubelets' trees.
+func (t *tree) find() {
+	t.tops = nil
+	t.descend("/", maxDepth)
+	slices.Sort(t.tops)
+}
+
+func (t *tree) descend(cg string, depth int) {
+	for _, c := range cgroup.Children(t.root, cg) {
+		name, child := c.Name, c.Path(cg)
+		switch {
+		case name == "user.slice":
+		case cgroup.IsKubepods(name):
+			if cgroup.Owned(t.root, child) { // whoever has cgroups to himself calls them as he likes
+				t.tops = append(t.tops, child)
+			}
+		case depth > 1 && podOf(name) == "":
+			t.descend(child, depth-1)
+		}
+	}
+}
+
+// classes are the cgroups whose children are pods'.
+func (t *tree) classes() (list []string) {
+	for _, top := range t.tops {
+		list = append(list, top)
+		for _, c := range cgroup.Children(t.root, top) {
+			if cgroup.IsQoSClass(c.Name) {
+				list = append(list, c.Path(top))
+			}
+		}
+	}
+	return list
+}
+
+// found is a pod's cgroup that is there.
+type found struct {
+	cgroup string
+	id     uint64
+}
+
+// pods are the cgroups of pods that exist, by what the kubelet calls the pod: its UID, or a static pod's hash. A pod has
+// one, but another may be left of a time when the kubelet had another cgroup driver.
+func (t *tree) pods(classes []string) map[string][]found {
+	pods := map[string][]found{}
+	for _, parent := range classes {
+		for _, c := range cgroup.Children(t.root, parent) {
+			if pod := podOf(c.Name); pod != "" {
+				pods[pod] = append(pods[pod], found{c.Path(parent), c.ID})
+			}
+		}
+	}
+	return pods
+}
+
+// podOf is the pod that a cgroup's name says it is of, "" if it says none. systemd takes a dash for a slash, so that
+// names of slices have underscores where UIDs have dashes.
+func podOf(name string) string {
+	slice, isSlice := strings.CutSuffix(name, ".slice")
+	if !isSlice {
+		pod, _ := strings.CutPrefix(name, "pod")
+		if pod == name || !isID(pod) {
+			return ""
+		}
+		return pod
+	}
+	last := slice[strings.LastIndexByte(slice, '-')+1:]
+	pod, isPod := strings.CutPrefix(last, "pod")
+	pod = strings.ReplaceAll(pod, "_", "-")
+	if !isPod || !isID(pod) {
+		return ""
+	}
+	return pod
+}
+
+// UIDs and hashes have between so many characters.
+const shortestID, longestID = 16, 64
+
+// isID tells UIDs and hashes from other words: they are hexadecimal, with dashes, and not short.
+func isID(text string) bool {
+	return len(text) >= shortestID && len(text) <= longestID && strings.Trim(text, "0123456789abcdef-") == ""
+}

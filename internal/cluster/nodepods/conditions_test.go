@@ -1,0 +1,47 @@
+package nodepods
+
+import (
+	"reflect"
+	"testing"
+
+	"temper.dev/temper/api/v1alpha1"
+	"temper.dev/temper/internal/base/tier"
+	"temper.dev/temper/internal/node/agent"
+	"temper.dev/temper/internal/node/status"
+)
+
+// A report has the scheduler's figures, and none where there is none.
+func TestFigures(t *testing.T) {
+	seen := &status.Status{
+		Tiers: []status.Tier{{}, {CPUSeconds: 2.5, WaitP50US: 4, WaitP99US: 8, WaitMaxUS: 9}},
+		Gap:   &status.Gap{P50US: 16, P99US: 32, LoanBackP50US: 64, LoanBackP99US: 128},
+	}
+	s := statusOf(agent.State{}, seen, nil)
+	want := v1alpha1.TierStatus{Tier: "critical", CPUSeconds: "2.500", WaitP50Microseconds: 4, WaitP99Microseconds: 8, WaitMaxMicroseconds: 9}
+	if got := s.Tiers[tier.Critical]; !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if want := (v1alpha1.GapStatus{OverrunP50Microseconds: 16, OverrunP99Microseconds: 32, LoanBackP50Microseconds: 64, LoanBackP99Microseconds: 128}); s.Gap == nil || *s.Gap != want {
+		t.Errorf("%+v, want %+v", s.Gap, want)
+	}
+	if s := statusOf(agent.State{}, &status.Status{}, nil); s.Gap != nil || len(s.Tiers) != tier.Count || s.Tiers[tier.Critical].CPUSeconds != "" {
+		t.Errorf("without a scheduler: %+v", s)
+	}
+}
+
+// What is reserved is told while it is in force: where the scheduler has left, its maps may still be there.
+func TestReservationIsReported(t *testing.T) {
+	for _, c := range []struct {
+		enforced bool
+		loader   status.Loader
+		want     string
+	}{
+		{true, status.Loader{Reserves: true, ReservationCPUs: 2.5}, "2500m"}, {true, status.Loader{Reserves: true}, "0"},
+		{true, status.Loader{}, "<nil>"}, {false, status.Loader{Reserves: true, ReservationCPUs: 2.5}, "<nil>"},
+	} {
+		s := statusOf(agent.State{}, &status.Status{Enforced: c.enforced, Loader: &c.loader}, nil)
+		if got := s.Reservation.String(); got != c.want {
+			t.Errorf("enforced %v, %+v: %s, not %s", c.enforced, c.loader, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package report
+
+import (
+	"fmt"
+	"html/template"
+	"strings"
+
+	"temper.dev/temper/internal/evidence/bench"
+	"temper.dev/temper/internal/evidence/bench/plot"
+)
+
+// view is what the template shows: words and pictures only.
+type view struct {
+	Title   string
+	Style   template.CSS
+	Verdict []string
+	Plans   []planView
+	AA      []aaView
+	Method  string
+	HasLab  bool
+}
+
+type planView struct {
+	ID, Name   string
+	Charts     []template.HTML
+	More       []string // columns of this plan beyond those of all
+	Columns    int      // of figures, all in all
+	Rows       []rowView
+	Bars       []barView
+	NoBars     string // why there are none
+	Conditions [][2]string
+	Runs       []runView
+	Invalid    []string
+	Unit       string
+	Overall    string // the stock arm that is best over all steps
+	Several    bool   // seeds
+}
+
+type rowView struct {
+	First bool // of its arm
+	Cells []string
+	Note  string
+}
+
+type barView struct {
+	Pass                                              bool
+	Text, Arm, Limit, Measured, Where, Stock, Overall string
+	Spread, Verdict, Note                             string
+}
+
+type runView struct {
+	Seed                            int64
+	Rate, Saturation, Order, Replay string
+}
+
+func newView(s *bench.Summary, curveStep int) (view, error) {
+	v := view{
+		Title: "Temper: what the records show", Verdict: sentences(bench.VerdictParts(s.Pools, s.Bars)),
+		Style: Style(),
+	}
+	for i, p := range s.Pools {
+		pv, err := newPlanView(p, fmt.Sprintf("plan%d", i+1), curveStep, s.Bars)
+		if err != nil {
+			return view{}, err
+		}
+		v.Plans = append(v.Plans, pv)
+		v.HasLab = v.HasLab || p.Conditions.Machine.Kind == "lab"
+	}
+	if s.AA != nil {
+		v.Method = s.AA.Method
+		for i := range s.AA.Groups {
+			v.AA = append(v.AA, newAAView(&s.AA.Groups[i]))
+		}
+	}
+	return v, nil
+}
+
+func newPlanView(p *bench.Pooled, id string, curveStep int, bars []bench.BarResult) (planView, error) {
+	v := planView{ID: id, Name: p.Plan(), Unit: p.TimeUnit(), Overall: p.BestOverall(), Several: len(p.Seeds) > 1, Conditions: conditions(p)}
+	for _, c := range []plot.Chart{
+		latencyChart(p, id+"-p99", bench.P99), workChart(p, id+"-work"),
+		latencyChart(p, id+"-p50", bench.P50), curveChart(p, id+"-curve", pickStep(p, curveStep)),
+	} {
+		var b strings.Builder
+		if err := c.Inline(&b); err != nil {
+			return planView{}, err
+		}
+		v.Charts = append(v.Charts, template.HTML(b.String())) // every text in it was escaped by plot
+	}
+	for _, c := range p.MoreColumns() {
+		v.More = append(v.More, strings.Join(c[:], " "))
+	}
+	v.Columns = len(p.RowText(p.Rows()[0])) - 1
+	arm := ""
+	for _, r := range p.Rows() {
+		row := rowView{First: r.Arm.Label != arm, Cells: p.RowText(r), Note: r.Cell.InvalidText()}
+		arm = r.Arm.Label
+		v.Rows = append(v.Rows, row)
+		if row.Note != "" {
+			v.Invalid = append(v.Invalid, fmt.Sprintf("%s, step %s: %s", r.Arm.Label, r.Cell.Label(), row.Note))
+		}
+	}
+	var own []bench.BarResult
+	for _, b := range bars {
+		if b.Plan == p.Plan() {
+			own = append(own, b)
+		}
+	}
+	for _, s := range bench.Summarise(own) {
+		v.Bars = append(v.Bars, newBarView(s))
+	}
+	v.NoBars = sentences([]string{bench.NoBars(p)})[0]
+	for _, run := range p.Seeds {
+		v.Runs = append(v.Runs, newRunView(p, run))
+	}
+	return v, nil
+}
+
+func newRunView(p *bench.Pooled, run bench.Run) runView {
+	v := runView{Seed: run.Seed, Rate: fmt.Sprintf("%.4g", run.RateRPS), Saturation: "–", Order: strings.Join(run.Order, ", ")}
+	if run.SaturationRPS > 0 {
+		v.Saturation = fmt.Sprintf("%.4g", run.SaturationRPS)
+	}
+	if p.Conditions.Machine.Kind == "lab" {
+		v.Replay = replay(p, run)
+	}
+	return v
+}
+
+func newBarView(s bench.BarSummary) barView {
+	r := s.Worst
+	v := barView{
+		Pass: s.Failed == 0, Text: r.Text, Arm: r.Arm, Limit: r.LimitText(), Measured: bench.FormatRatio(r.Measured),
+		Where: bench.StepLabel(r.Background, r.Visit), Stock: "–", Overall: "–", Spread: "–", Verdict: s.Verdict(), Note: s.Note(),
+	}
+	if r.BestStock != "" {
+		v.Stock = fmt.Sprintf("%.2f (%s)", r.BestStockRatio, r.BestStock)
+	}
+	if r.BestOverall != "" {
+		v.Overall = fmt.Sprintf("%.2f", r.OverBestOverall)
+	}
+	if r.SpreadHigh > 0 {
+		v.Spread = fmt.Sprintf("%.2f–%.2f", r.SpreadLow, r.SpreadHigh)
+	}
+	return v
+}
+
+// conditions are what the figures hold for.
+func conditions(p *bench.Pooled) [][2]string {
+	c := p.Conditions
+	rows := [][2]string{
+		{"Kernel", c.Kernel},
+		{"Application CPUs", fmt.Sprint(c.CPUs)},
+		{"Window", fmt.Sprintf("%g s", c.Seconds)},
+	}
+	add := func(name, value string, known bool) {
+		if known {
+			rows = append(rows, [2]string{name, value})
+		}
+	}
+	add("Warm-up", fmt.Sprintf("%g s", c.WarmUp), c.WarmUp > 0)
+	add("Machine", "lab: a virtual machine that counts instructions", c.Machine.Kind == "lab")
+	add("Machine", c.Machine.Kind, c.Machine.Kind != "lab")
+	add("Speed of a CPU", fmt.Sprintf("%.4g million instructions a guest second", c.Machine.MIPSPerCPU), c.Machine.MIPSPerCPU > 0)
+	add("Longest turn of a CPU", fmt.Sprintf("%d µs", c.Machine.QuantumUS), c.Machine.QuantumUS > 0)
+	add("Emulator", c.Machine.Emulator, c.Machine.Emulator != "")
+	add("One preemption costs", bench.FormatMS(p.PreemptionMS)+" ms (median over seeds)", p.PreemptionMS > 0)
+	add("SHA-256 of kernel", c.Hashes.Kernel, c.Hashes.Kernel != "")
+	add("SHA-256 of emulator", c.Hashes.Emulator, c.Hashes.Emulator != "")
+	add("SHA-256 of guest", c.Hashes.Guest, c.Hashes.Guest != "")
+	add("SHA-256 of BPF object", c.Hashes.BPF, c.Hashes.BPF != "")
+	return rows
+}
+
+// sentences ends each clause of the verdict as a sentence of its own.
+func sentences(clauses []string) []string {
+	var out []string
+	for _, c := range clauses {
+		out = append(out, strings.ToUpper(c[:1])+c[1:]+".")
+	}
+	return out
+}

@@ -1,0 +1,30 @@
+package docgen
+
+import (
+	"fmt"
+	"strings"
+
+	"temper.dev/temper/internal/node/status"
+)
+
+// Metrics is the page of what Prometheus can read.
+func Metrics(list []*status.Metric) string {
+	return "# Metrics\n" + notice + "What `temper agent --metrics ADDRESS` serves as `/metrics`, and `temper metrics` prints. Counters and histograms " +
+		"start anew when the scheduler is loaded anew. Histograms count by powers of two of a microsecond, and have no sum (`NaN`).\n\n" +
+		tableOf(list)
+}
+
+// AgentMetrics is the page of what the agent of a cluster's node adds.
+func AgentMetrics(list []*status.Metric) string {
+	return "# Metrics of a cluster's node\n" + notice + "What `temper-agent --metrics ADDRESS` serves beside [those of any node](metrics.md). " +
+		"Counters are the kernel's, and go on whatever schedules.\n\n" + tableOf(list)
+}
+
+func tableOf(list []*status.Metric) string {
+	var b strings.Builder
+	b.WriteString("| metric | kind | labels | meaning |\n| --- | --- | --- | --- |\n")
+	for _, m := range list {
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", m.Name, m.Kind, strings.Join(m.Labels, ", "), m.Help)
+	}
+	return b.String()
+}

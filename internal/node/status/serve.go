@@ -1,0 +1,55 @@
+package status
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"temper.dev/temper/internal/base/exit"
+	"temper.dev/temper/internal/base/host"
+)
+
+// Registry gathers the figures of the node at root.
+func Registry(root host.Root) *prometheus.Registry {
+	return RegistryOf(func() (*Status, error) { return Now(root) })
+}
+
+// RegistryOf gathers the figures of what each look sees.
+func RegistryOf(look func() (*Status, error)) *prometheus.Registry {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(Collector{Look: look})
+	return registry
+}
+
+// Listen opens the address that metrics are to be served at. One that cannot be right is a usage error; one that is taken may
+// be free at the next try.
+func Listen(address string) (net.Listener, error) {
+	listener, err := net.Listen("tcp", address)
+	if err == nil {
+		return listener, nil
+	}
+	status := exit.Failed
+	if _, wrong := errors.AsType[*net.AddrError](err); wrong {
+		status = exit.Usage
+	}
+	return nil, exit.New(status, "name a free one with --metrics", "metrics cannot be served at %s: %w", address, err)
+}
+
+// Serve answers scrapes of /metrics at address until ctx ends.
+func Serve(ctx context.Context, address string, root host.Root) error {
+	listener, err := Listen(address)
+	if err != nil {
+		return err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(Registry(root), promhttp.HandlerOpts{}))
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	context.AfterFunc(ctx, func() { server.Close() })
+	go func() { _ = server.Serve(listener) }() // it ends with ctx, and so does the agent
+	return nil
+}

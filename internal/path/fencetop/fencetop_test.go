@@ -1,0 +1,133 @@
+package fencetop
+
+import (
+	"bytes"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"temper.dev/temper/internal/base/fixture"
+)
+
+// What the C++ and the Java side say of one state; their tests hold them to it.
+const example = "../../../pathfence/spec/state/state.json"
+
+func said(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(example)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// serve answers at a Unix socket, as the C++ side does.
+func serve(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "socket")
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Write([]byte(text))
+			conn.Close()
+		}
+	}()
+	return path
+}
+
+func TestReadAsksSocketsAndEndpoints(t *testing.T) {
+	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(said(t))) }))
+	defer endpoint.Close()
+	for _, target := range []string{serve(t, said(t)), endpoint.URL + "/actuator/pathfence"} {
+		s, err := Read(t.Context(), target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Workers != 16 || s.Waiting != 3 || s.WatchError == "" || len(s.Classes) != 2 {
+			t.Errorf("%s: %+v", target, s)
+		}
+		if want := (Class{"orders", 10, 8, 10, 3, 2, 5210, 17, 2, 1, 9, 1250000, "knee"}); s.Classes[0] != want {
+			t.Errorf("%s: %+v", target, s.Classes[0])
+		}
+	}
+}
+
+func TestReadSaysWhatIsWrong(t *testing.T) {
+	endpoint := httptest.NewServer(http.NotFoundHandler())
+	defer endpoint.Close()
+	for what, c := range map[string]struct{ target, want string }{
+		"nobody":            {filepath.Join(t.TempDir(), "none"), "no such file"},
+		"no endpoint":       {endpoint.URL, "404"},
+		"no JSON":           {serve(t, "hello"), "not the state of a fence"},
+		"other JSON":        {serve(t, `{"status":"UP"}`), "not the state of a fence"},
+		"half of an answer": {serve(t, said(t)[:100]), "not the state of a fence"},
+	} {
+		if _, err := Read(t.Context(), c.target); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", what, err, c.want)
+		}
+	}
+	for target, good := range map[string]bool{"/run/s": true, "./s": true, "http://h:1/p": true, "https://h": true, "h:8080": false, "ftp://h": false, "http://": false, "": false} {
+		if err := Check(target); (err == nil) != good {
+			t.Errorf("%q: %v", target, err)
+		}
+	}
+}
+
+func look(s State, at time.Duration) Look {
+	return Look{Target: "/run/orders/pathfence.sock", Time: time.Unix(0, 0).Add(at), State: &s}
+}
+
+func TestCompare(t *testing.T) {
+	before := []Look{look(State{Classes: []Class{{Name: "a", Granted: 100, Shed: 10}, {Name: "b", Granted: 50}}}, 0), {Target: "gone"}, look(State{}, 0)}
+	now := []Look{look(State{Classes: []Class{{Name: "b", Granted: 8}, {Name: "a", Granted: 110, Shed: 10, Missed: 1}, {Name: "new", Failed: 3}}}, 2*time.Second), look(State{}, 0), {Target: "gone"}}
+	Compare(before, now)
+	// b's service was started again: its 8 are since then.
+	want := []Change{{"b", 4, 0, 0, 0}, {"a", 5, 0, 0.5, 0}, {"new", 0, 0, 0, 1.5}}
+	if got := now[0].Changes; len(got) != 3 || got[0] != want[0] || got[1] != want[1] || got[2] != want[2] {
+		t.Errorf("%+v", got)
+	}
+	if now[1].Changes != nil || now[2].Changes != nil {
+		t.Error("there is nothing to compare with where a service could not be asked")
+	}
+}
+
+func TestTables(t *testing.T) {
+	socket := serve(t, said(t))
+	s, err := Read(t.Context(), socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := look(*s, time.Second)
+	off := look(State{Off: true, Workers: 4}, 0)
+	gone := Look{Target: "http://cart/actuator/pathfence", Error: "connection refused"}
+	var counts, rates bytes.Buffer
+	Write(&counts, []Look{now, gone, off})
+	fixture.Golden(t, "counts.txt", counts.String())
+	earlier := *s
+	earlier.Classes = []Class{{Name: "orders", Granted: 5000}, {Name: "~un", Granted: 4}}
+	round := []Look{now}
+	Compare([]Look{look(earlier, 0)}, round)
+	Write(&rates, round)
+	fixture.Golden(t, "rates.txt", rates.String())
+}
+
+func TestHoldsAreShort(t *testing.T) {
+	for ns, want := range map[int64]string{900: "900ns", 12_345: "12.35µs", 1_250_000: "1.25ms", 123_456_789: "123.46ms", 2_500_000_000: "2.5s", 120_400_000_000: "2m0.4s"} {
+		if got := hold(ns); got != want {
+			t.Errorf("%d: %s, not %s", ns, got, want)
+		}
+	}
+}

@@ -1,0 +1,72 @@
+// Package internal has four planes (node, cluster, path, evidence) and what all stand on (base).
+package internal
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+const module = "temper.dev/temper/"
+
+// list runs 'go list', and returns its lines without the module's name; other modules' are left out.
+func list(t *testing.T, args ...string) (names []string) {
+	t.Helper()
+	cmd := exec.Command("go", append([]string{"list"}, args...)...)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list %v: %v", args, err)
+	}
+	for line := range strings.Lines(string(out)) {
+		if name, ours := strings.CutPrefix(strings.TrimSpace(line), module); ours {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func isIn(name string, folders ...string) bool {
+	for _, folder := range folders {
+		if strings.HasPrefix(name+"/", folder+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// A plane knows those below it only.
+func TestPlanesStandOnEachOther(t *testing.T) {
+	for plane, below := range map[string][]string{
+		"base":    nil,
+		"node":    {"internal/base"},
+		"path":    {"internal/base", "pathfence/spec"},
+		"cluster": {"internal/base", "internal/node", "api"},
+	} {
+		t.Run(plane, func(t *testing.T) {
+			own := "internal/" + plane
+			imports := list(t, "-f", `{{join .Imports "\n"}}`, module+own+"/...")
+			for _, name := range imports {
+				if !isIn(name, append(below, own)...) {
+					t.Errorf("it imports %s, want its own packages and those of %v", name, below)
+				}
+			}
+		})
+	}
+}
+
+// What runs on production nodes and in clusters has nothing of the lab in it, nor of what reports measurements.
+func TestProductionHasNoLab(t *testing.T) {
+	for _, program := range []string{"temper", "temper-agent", "kubectl-temper", "pathfence"} {
+		t.Run(program, func(t *testing.T) {
+			deps := list(t, "-deps", module+"cmd/"+program)
+			if len(deps) == 0 {
+				t.Error("it has no packages at all")
+			}
+			for _, name := range deps {
+				if isIn(name, "lab", "internal/evidence") {
+					t.Errorf("it has %s", name)
+				}
+			}
+		})
+	}
+}
