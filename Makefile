@@ -25,7 +25,7 @@ include packaging/dist.mk
 include docs/docs.mk
 include pathfence/pathfence.mk
 
-.PHONY: version hogs nightly reach scale images chart e2e e2e-quick kubernetes-node temper-agent guest-tests kubernetes test-kubernetes generate kubectl-temper pathfence-top demo jvm-service records chaos soak kernels peers topologies test-chaos help deps lab-deps build temper temper-lab sched guest test test-unit test-guest test-timed test-lab lint clean
+.PHONY: version hogs nightly reach scale images chart e2e e2e-quick kubernetes-node temper-agent guest-tests kubernetes test-kubernetes generate kubectl-temper pathfence-top demo jvm-service records chaos soak kernels peers topologies test-chaos help deps lab-deps build temper temper-lab sched guest test test-unit test-guest test-timed test-lab lint check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -247,6 +247,8 @@ lint: ## formatting, vet, and whether the generated source is up to date
 	cd tools/chart && $(GO) vet .
 	cd tools/alerts && $(GO) vet .
 	cd tools/sbom && $(GO) vet .
+
+check: lint test-unit ## before a commit: what needs no guest and no root, in two minutes
 
 clean: ## remove what was built; the lab's cache stays
 	rm -rf bin build
