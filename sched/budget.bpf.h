@@ -101,18 +101,24 @@ static __always_inline struct budget *on_its_cpu(struct budget *budgets, struct 
 	return &budgets[(u32)scx_bpf_task_cpu(p) % MAX_CPUS];
 }
 
-/* Work of the kernel may be anybody's: where it owes much critical comes before it, unless critical waits for its end. */
-static u32 tier_of_system(struct task_struct *p, bool critical_waits, u64 now)
+static __always_inline u64 system_share(void)
 {
-	u64 share = config.system_share_pct * 10, of_node = config.nr_online * share, of_cpu = share > SYSTEM_MCPU ? share : SYSTEM_MCPU;
+	return config.system_share_pct * 10;
+}
+
+/*
+ * Where a task of the system stands, on this CPU. Work of the kernel may be anybody's: where system owes much, it stands behind
+ * critical. Global, so that the verifier looks at it once, by itself.
+ */
+__noinline u32 tier_of_system(u32 cpu, bool may_be_anybodys, u64 now)
+{
+	u64 of_node = config.nr_online * system_share(), of_cpu = system_share() > SYSTEM_MCPU ? system_share() : SYSTEM_MCPU;
 
 	if (within(&system_budget, of_node, SYSTEM_KEEPS, SYSTEM_OWES, now) &&
-	    within(on_its_cpu(system_budgets, p), of_cpu, SYSTEM_KEEPS_CPU, SYSTEM_KEEPS_CPU, now))
+	    within(&system_budgets[cpu % MAX_CPUS], of_cpu, SYSTEM_KEEPS_CPU, SYSTEM_KEEPS_CPU, now))
 		return TIER_SYSTEM;
 	COUNT(system_over);
-	if ((p->flags & PF_KTHREAD) && !critical_waits && system_budget.ns < -(s64)(SYSTEM_DEEP * of_node / 1000))
-		return TIER_STANDARD;
-	return tier_of_critical(now);
+	return may_be_anybodys && system_budget.ns < -(s64)(SYSTEM_DEEP * of_node / 1000) ? TIER_STANDARD : TIER_CRITICAL;
 }
 
 /* May a task that is to end come first, on the CPU that it is on? */

@@ -108,8 +108,11 @@ static u32 tier_of(struct task_struct *p, struct task_state *t, u32 home, u64 no
 		lent = t->lent_tier;
 	if (lent < tier)
 		tier = lent;
-	if (tier == TIER_SYSTEM && !serves_one_cpu(p))
-		return tier_of_system(p, lent <= TIER_CRITICAL, now);
+	if (tier == TIER_SYSTEM && !serves_one_cpu(p)) {
+		tier = tier_of_system(scx_bpf_task_cpu(p), (p->flags & PF_KTHREAD) && lent > TIER_CRITICAL, now);
+		if (tier == TIER_SYSTEM)
+			return tier;
+	}
 	return tier <= TIER_CRITICAL ? tier_of_critical(now) : tier;
 }
 
