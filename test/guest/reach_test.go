@@ -178,8 +178,8 @@ var quickReach = []reachRow{
 	{trick: "filters", who: "user", section: true},
 	{trick: "fight", who: "user"},
 	{trick: "rcu", who: "container", section: true},
-	{trick: "terminals", who: "user", kernel: 2, late: 8 * time.Millisecond}, // its workers edit and echo, in turns of 3 ms
-	{trick: "core", who: "user", beside: 0.08, late: 2 * time.Millisecond},   // 1 ms at once
+	{trick: "terminals", who: "user", kernel: 2, late: 12 * time.Millisecond}, // its workers edit and echo, in turns that a tick ends
+	{trick: "core", who: "user", beside: 0.08, late: 2 * time.Millisecond},    // 1 ms at once
 }
 
 var allReach = []reachRow{
