@@ -114,8 +114,10 @@ func limitIsKept(t *testing.T) {
 			if l.LongestHoldMs > c.longest || l.Holds == 0 || l.HeldSeconds == 0 {
 				t.Errorf("%+v", l)
 			}
-			// At one moment's look all may have been let go of: while this test runs they save up.
-			eventually(t, "somebody waits", func() bool { return limitOf(t, cg).Waiting > 0 })
+			// Of more than a CPU they save up while this test looks, and all have been let go of: up to two minutes passed before.
+			if c.quota < c.period {
+				eventually(t, "somebody waits", func() bool { return limitOf(t, cg).Waiting > 0 })
+			}
 			for _, s := range group {
 				s.end()
 			}
