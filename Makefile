@@ -248,7 +248,7 @@ lint: ## formatting, vet, and whether the generated source is up to date
 	cd tools/alerts && $(GO) vet .
 	cd tools/sbom && $(GO) vet .
 
-check: lint test-unit ## before a commit: what needs no guest and no root, in two minutes
+check: lint test-unit ## before a commit: formatting, vet, generated files, and the tests that need no guest
 
 clean: ## remove what was built; the lab's cache stays
 	rm -rf bin build

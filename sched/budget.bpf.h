@@ -4,8 +4,8 @@
  * one CPU.
  *
  * Problem: strictness without a bound starves what stands below. System work must be sure of
- * its share and no more, and one CPU may be all that critical has; critical may be held to what its owners have asked for. Who is told to die, stop or freeze
- * comes first, so that it gets that far; but the kernel may work for it for hours before it does (a core of a large
+ * its share and no more, and one CPU may be all that critical has; critical may be held to what its owners have asked
+ * for. Who is told to die, stop or freeze comes first, so that it gets that far; but the kernel may work for it for hours before it does (a core of a large
  * mapping), and a user may have as many of those as he likes. So with the kernel's threads: packets that go
  * round in a network of somebody's own keep those of one CPU busy without an end, terminals that are written to the others.
  *
@@ -14,8 +14,8 @@
  * system with critical, critical with standard. There weights decide (share.bpf.h). What is not used is kept
  * for as long as `keeps` earns: a service may be that much above its rate for a while. A debt is forgotten
  * beyond what `owes` earns. Where system's is deep, the kernel's threads, which may work for anybody, stand with
- * standard. On each CPU system has another budget: critical may have that CPU only. That there is a reservation is a constant, so that without one the verifier removes all of it.
- * How much it is may follow pods: it is a field of map control, which the loader (scheduler.c, reserve()) and
+ * standard. On each CPU system has another budget: critical may have that CPU only. That there is a reservation is a
+ * constant, so that without one the verifier removes all of it. How much it is may follow pods: it is a field of map control, which the loader (scheduler.c, reserve()) and
  * the agent (internal/node/enforce, Reserve()) write whole at any time, and each look here reads once. No look needs the
  * last one's amount: what a larger one had left, or a smaller one did not forgive, ends at the next refill.
  *
