@@ -48,6 +48,7 @@ static struct budget ending_budgets[MAX_CPUS], serving_budgets[MAX_CPUS], system
 #define ENDING_KEEPS (8 * MSEC)	    /* earns 1 ms: it is what critical may have to wait for */
 #define SERVING_MCPU 500	    /* of each CPU, half */
 #define SERVING_KEEPS (10 * MSEC)   /* earns 5 ms */
+#define SERVING_OWES (60 * MSEC)    /* what it has beside critical counts as well: with both it comes to half */
 #define CRITICAL_KEEPS (100 * MSEC) /* a period of stock's cpu.max: bursts of that length are known to be normal */
 
 static bool within(struct budget *b, u64 millicpus, u64 keeps, u64 owes, u64 now)
@@ -130,7 +131,7 @@ static __noinline bool may_end_first(struct task_struct *p)
 /* May a thread that serves one CPU come first there? */
 static __noinline bool may_serve_first(struct task_struct *p)
 {
-	return within(on_its_cpu(serving_budgets, p), SERVING_MCPU, SERVING_KEEPS, SERVING_KEEPS, clock_ns());
+	return within(on_its_cpu(serving_budgets, p), SERVING_MCPU, SERVING_KEEPS, SERVING_OWES, clock_ns());
 }
 
 /*
@@ -140,8 +141,7 @@ static __noinline bool may_serve_first(struct task_struct *p)
 static __always_inline void charge_budget(struct task_struct *p, u32 home, u32 tier, u64 used)
 {
 	if (serves_one_cpu(p)) {
-		if (tier == TIER_SYSTEM)
-			pay(on_its_cpu(serving_budgets, p), used);
+		pay(on_its_cpu(serving_budgets, p), used);
 		return;
 	}
 	if (tier == TIER_SYSTEM)

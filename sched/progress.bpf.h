@@ -123,8 +123,9 @@ static u32 tier_of(struct task_struct *p, struct task_state *t, u32 home, u64 no
 static __noinline u32 enter_tier(struct task_struct *p, struct task_state *t, u64 now)
 {
 	u32 home = home_tier(p, t);
+	bool wakes = !t->active;
 
-	if (!t->active) {
+	if (wakes) {
 		t->runnable_at = now;
 		if (!t->waits_since)
 			t->waits_since = now;
@@ -137,7 +138,11 @@ static __noinline u32 enter_tier(struct task_struct *p, struct task_state *t, u6
 		deactivate(p, t);
 		activate(t, home, p->scx.weight);
 	}
-	return t->tier = tier_of(p, t, home, now);
+	t->tier = tier_of(p, t, home, now);
+	/* Whoever finds a CPU idle is in no queue, and is compared with those that are when its turn ends. */
+	if (wakes || t->vtime_tier != t->tier)
+		queue_position(p, t);
+	return t->tier;
 }
 
 /* It is runnable no longer, or no longer ours. */

@@ -18,8 +18,9 @@
  *
  * Limits: what a task is due changes while it runs, and is applied as it stands when
  * the task is charged, which for interrupted background is when it goes on. One that slept keeps at
- * most one slice of credit. Critical work that is over its reservation (budget.bpf.h) queues with standard; the
- * weights of both then count as those of one tier.
+ * most one slice of credit, and one that runs on MOST_LAG. The system's tasks beyond their budgets stand in other tiers, and are
+ * due there no more than the tier's own on that CPU. Critical work that is over its reservation (budget.bpf.h) queues with
+ * standard; the weights of both then count as those of one tier.
  */
 #ifndef TEMPER_SHARE_BPF_H
 #define TEMPER_SHARE_BPF_H
@@ -28,6 +29,8 @@
 #include "fence.bpf.h"
 
 #define WHOLE (1ULL << 30) /* a share of 1 */
+#define MOST_LAG (50 * MSEC) /* of virtual time: one task may have twelve times as many turns as another, not more */
+#define OWN_HOLDS (100 * MSEC) /* two periods of parole: where a tier's own task waits, one has run since */
 
 /*
  * How long a task runs before others of its tier have their turn. Background is
@@ -145,6 +148,48 @@ __noinline u64 share_of(u32 index, u32 tier, u32 task_weight)
 	return share ?: 1;
 }
 
+static __always_inline struct own *own_of(struct task_struct *p, u32 tier)
+{
+	return &cpu_state(scx_bpf_task_cpu(p))->own[tier % NR_TIERS];
+}
+
+static __always_inline bool ran_lately(struct own *own)
+{
+	return own->share && (s64)(clock_ns() - own->ran_at) < (s64)OWN_HOLDS;
+}
+
+/* By one that is due next to nothing nobody is measured, where there is another. */
+static __always_inline void note_own(struct task_struct *p, u32 tier, u64 share, u64 vtime)
+{
+	struct own *own = own_of(p, tier);
+
+	if (own->pid != p->pid && share < own->share && ran_lately(own))
+		return;
+	own->share = share;
+	own->ran_at = clock_ns();
+	own->vtime = vtime;
+	own->pid = p->pid;
+}
+
+/*
+ * A task of the system that stands in another tier counts as no more than one of that tier's own: where it is all that system
+ * has active, it would come before each of many. What serves this CPU counts as one of them, however much system has elsewhere,
+ * and is compared with them alone: its time starts from theirs, and not from the clock, which those of other CPUs move.
+ */
+static __always_inline u64 vtime_beside_own(struct task_struct *p, u32 tier, u64 share, u64 used)
+{
+	struct own *own = own_of(p, tier);
+	u64 vtime = p->scx.dsq_vtime;
+
+	if (ran_lately(own)) {
+		if (serves_one_cpu(p) || own->share < share)
+			share = own->share;
+		if (serves_one_cpu(p) && (s64)(vtime - own->vtime) < 0)
+			vtime = own->vtime;
+	}
+	return vtime + used * WHOLE / share;
+}
+
 /* Charge a running task, and the tier that it belongs to, for the CPU time since it was last charged. */
 static void charge(struct task_struct *p, struct task_state *t)
 {
@@ -159,9 +204,17 @@ static void charge(struct task_struct *p, struct task_state *t)
 		return;
 	t->charged_exec += used;
 	s->tier[home].run_ns += used;
-	u32 sum = shares_with_services(t) ? SERVICES : home;
+	u64 share = share_of(t->cgroup, shares_with_services(t) ? SERVICES : home, t->active_weight);
 
-	set_vtime(p, p->scx.dsq_vtime + used * WHOLE / share_of(t->cgroup, sum, t->active_weight));
+	if (home == TIER_SYSTEM && t->tier != TIER_SYSTEM) {
+		set_vtime(p, vtime_beside_own(p, t->tier, share, used));
+	} else {
+		u64 vtime = p->scx.dsq_vtime + used * WHOLE / share;
+
+		set_vtime(p, vtime);
+		if (home == t->tier)
+			note_own(p, home, share, vtime);
+	}
 	charge_budget(p, home, t->tier, used);
 }
 
@@ -175,14 +228,22 @@ static void deactivate(struct task_struct *p, struct task_state *t)
 	count_active(t, -1);
 }
 
-/* Where in its tier's queue a task stands: its own virtual time in that tier, with no more than a slice of credit. */
+/* From where on a task may stand: with no more than a slice of credit. */
+static __always_inline u64 oldest_position(struct task_struct *p, u32 tier)
+{
+	if (tier != TIER_SYSTEM && serves_one_cpu(p) && ran_lately(own_of(p, tier)))
+		return own_of(p, tier)->vtime;
+	return tier_clock[tier] - slice_ns[tier];
+}
+
+/* Where in its tier's queue a task stands: its own virtual time in that tier. */
 static u64 queue_position(struct task_struct *p, struct task_state *t)
 {
 	u32 tier = t->tier, last = t->vtime_tier;
 
 	if (tier >= NR_TIERS)
 		return 0;
-	u64 oldest = tier_clock[tier] - slice_ns[tier];
+	u64 position = oldest_position(p, tier);
 
 	/* Virtual times of different tiers cannot be compared. Who goes back and forth gets no credit for it. */
 	if (last != tier) {
@@ -191,11 +252,38 @@ static u64 queue_position(struct task_struct *p, struct task_state *t)
 		t->vtime_tier = tier;
 		set_vtime(p, t->vtime[tier]);
 	}
-	if ((s64)(p->scx.dsq_vtime - oldest) < 0) {
+	if ((s64)(p->scx.dsq_vtime - position) < 0)
+		set_vtime(p, position);
+	else
+		position = p->scx.dsq_vtime;
+	if (own_of(p, tier)->pid == p->pid)
+		own_of(p, tier)->vtime = position;
+	return position;
+}
+
+/*
+ * Where CPUs differ in how many they serve, so do the virtual times of what is bound to them, and the clock follows the fastest.
+ * Whoever is queued starts from the clock: one that runs on, as far behind it as it likes, would keep that one waiting for as long.
+ */
+static void limit_lag(struct task_struct *p, struct task_state *t)
+{
+	u32 tier = t->tier;
+
+	if (tier >= NR_TIERS || t->vtime_tier != tier)
+		return;
+	u64 oldest = tier_clock[tier] - MOST_LAG;
+
+	if ((s64)(p->scx.dsq_vtime - oldest) < 0)
 		set_vtime(p, oldest);
-		return oldest;
-	}
-	return p->scx.dsq_vtime;
+}
+
+/* A task starts to run: the clock follows, but for what serves one CPU, whose time is that CPU's. */
+static void advance_clock(struct task_struct *p, struct task_state *t)
+{
+	u32 tier = t->tier;
+
+	if (tier < NR_TIERS && t->vtime_tier == tier && (s64)(p->scx.dsq_vtime - tier_clock[tier]) > 0 && !serves_one_cpu(p))
+		tier_clock[tier] = p->scx.dsq_vtime;
 }
 
 #endif

@@ -30,6 +30,12 @@ struct seen {
 	u32 moved;   /* to the front */
 };
 
+/* Of those of a tier's own that ran here lately, the one that was due the largest share of it. */
+struct own {
+	u64 share, ran_at, vtime;
+	s32 pid;
+};
+
 struct cpu_state {
 	u64 free_until;	       /* when it last stopped being idle, or a task of ours stopped; taken.bpf.h */
 	bool busy;	       /* as update_idle() said; false before it has said anything */
@@ -48,6 +54,7 @@ struct cpu_state {
 	bool loan_ended;       /* reclaim() of any CPU: that is why it was claimed */
 	u64 seen[NR_TIERS];    /* arrivals[] when dispatch() last looked for that tier */
 	u64 served_at[NR_TIERS]; /* when that tier last ran here, or was last seen with nothing queued */
+	struct own own[NR_TIERS];
 	u32 pinned[NR_TIERS];  /* enqueue() of any CPU: tasks queued for this CPU alone */
 	s32 asked[NR_TIERS];   /* end_round(): those of them that are to end, as of the last round */
 	u64 turn_ends;	       /* of the running task, which has a limit; 0: it has none */

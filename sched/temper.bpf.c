@@ -179,7 +179,7 @@ static void keep(struct task_struct *p, struct task_state *t, u32 tier, s32 cpu,
 		recheck(tier, cpu);
 }
 
-/* Has a task changed its tier while it ran? Then it is one that has its vtime in no tier yet. */
+/* Has a task changed its tier while it ran? */
 static void change_tier(struct task_struct *p, struct task_state *t, s32 cpu, u64 now)
 {
 	u32 before = t->tier, tier = enter_tier(p, t, now);
@@ -191,7 +191,6 @@ static void change_tier(struct task_struct *p, struct task_state *t, s32 cpu, u6
 	cpu_state(cpu)->running = tier + 1;
 	if (config.smt_exclusive)
 		tell_siblings(cpu, tier + 1, now);
-	queue_position(p, t);
 }
 
 static bool higher_queued(u32 tier, s32 cpu)
@@ -232,6 +231,7 @@ void BPF_PROG(temper_dispatch, s32 cpu, struct task_struct *prev)
 			return;
 		}
 		change_tier(prev, t, cpu, now);
+		limit_lag(prev, t);
 		/* Where it may not stay, the kernel fetches it; where it has to wait, it is queued anew. */
 		if (bpf_cpumask_test_cpu(cpu, prev->cpus_ptr) && (!over || t->in_gap))
 			prev_tier = t->tier;
@@ -315,8 +315,7 @@ void BPF_PROG(temper_running, struct task_struct *p)
 	count_wait(tier, now - t->runnable_at);
 	end_handoff(p, t, cpu, now);
 	charge(p, t);
-	if (t->vtime_tier == tier && (s64)(p->scx.dsq_vtime - tier_clock[tier]) > 0)
-		tier_clock[tier] = p->scx.dsq_vtime;
+	advance_clock(p, t);
 	c->running = tier + 1;
 	c->claimed_at = 0;
 	c->served_at[tier] = now;

@@ -67,3 +67,19 @@ func sharesFollowNestedWeightsAndNice(t *testing.T) {
 		}
 	}
 }
+
+// Virtual time passes at another pace on each CPU to which tasks are bound, and the clock is the fastest. One that runs on where it
+// is slow keeps nobody waiting who starts from the clock.
+func whoLagsGivesWay(t *testing.T) {
+	runsOn := pinned(t, "/critical", 1)
+	for range 2 { // they take turns: the clock follows who starts
+		pinned(t, "/critical", 0)[0].nice(t, 19)
+	}
+	used(t, second(), runsOn)
+	comes := pinned(t, "/critical", 1)
+	had := used(t, second()/2, comes, runsOn)
+	t.Logf("who comes has %.3f of the CPU", had[0])
+	if had[0] < 0.3 {
+		t.Error("it waits for one whose virtual time is behind")
+	}
+}

@@ -118,8 +118,12 @@ func softirqThreadGetsOn(t *testing.T) {
 	}
 }
 
-// Packets that never end keep that thread busy: it comes first for half of the CPU, and shares the rest.
+// Packets that never end keep that thread busy: it comes first for half of the CPU, and has no more than critical of the rest.
 func endlessSoftirqsLeaveTimeForCritical(t *testing.T) {
+	eachCrowd(t, endlessSoftirqsBesideCritical)
+}
+
+func endlessSoftirqsBesideCritical(t *testing.T) {
 	cpu := runtime.NumCPU() - 1
 	burst := busySoftirqs(t, cpu)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -136,9 +140,22 @@ func endlessSoftirqsLeaveTimeForCritical(t *testing.T) {
 	critical := pinned(t, "/critical", cpu)
 	thread := &spinner{pid: kthread(t, fmt.Sprintf("ksoftirqd/%d", cpu))}
 	had := used(t, 2*time.Second, critical, []*spinner{thread})
-	t.Logf("critical has %.3f of the CPU, ksoftirqd %.3f", had[0], had[1])
-	if had[0] < 0.3 || had[1] < 0.3 {
+	t.Logf("critical has %.3f of what both have, ksoftirqd %.3f", had[0], had[1])
+	if had[0] < 0.2 || had[1] < 0.3 { // the senders, which are the system, use some of the CPU as well
 		t.Error("one of them is kept from the CPU")
+	}
+}
+
+// eachCrowd runs a test with no other critical task, and with many on CPU 0: each of those is due a small part of what its
+// tier is, and so is the one on this CPU.
+func eachCrowd(t *testing.T, run func(*testing.T)) {
+	for _, others := range []int{0, 40} {
+		t.Run(fmt.Sprintf("%dOthers", others), func(t *testing.T) {
+			for _, s := range spin(t, "/critical", others) {
+				s.pin(t, 0)
+			}
+			run(t)
+		})
 	}
 }
 

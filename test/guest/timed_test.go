@@ -26,6 +26,7 @@ func TestTimedTiers(t *testing.T) {
 		{"MovedTaskChangesItsTier", movedTaskChangesItsTier},
 		{"CgroupsComeAndGo", cgroupsComeAndGo},
 		{"SharesFollowNestedWeightsAndNice", sharesFollowNestedWeightsAndNice},
+		{"WhoLagsGivesWay", whoLagsGivesWay},
 		{"DepthIsNoWayOut", depthIsNoWayOut},
 		{"WhoIsAskedToEndHasATurn", whoIsAskedToEndHasATurn},
 		{"SystemAnswersAtFullCriticalLoad", systemAnswersAtFullCriticalLoad},
