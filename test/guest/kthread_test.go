@@ -123,7 +123,7 @@ func endlessSoftirqsLeaveTimeForCritical(t *testing.T) {
 	eachCrowd(t, endlessSoftirqsBesideCritical)
 }
 
-func endlessSoftirqsBesideCritical(t *testing.T) {
+func endlessSoftirqsBesideCritical(t *testing.T, others int) {
 	cpu := runtime.NumCPU() - 1
 	burst := busySoftirqs(t, cpu)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -141,20 +141,24 @@ func endlessSoftirqsBesideCritical(t *testing.T) {
 	thread := &spinner{pid: kthread(t, fmt.Sprintf("ksoftirqd/%d", cpu))}
 	had := used(t, 2*time.Second, critical, []*spinner{thread})
 	t.Logf("critical has %.3f of what both have, ksoftirqd %.3f", had[0], had[1])
-	if had[0] < 0.2 || had[1] < 0.3 { // the senders, which are the system, use some of the CPU as well
+	least := 0.3
+	if others > 0 { // the senders, which are the system, use some of this CPU as well
+		least = 0.25
+	}
+	if had[0] < least || had[1] < 0.3 {
 		t.Error("one of them is kept from the CPU")
 	}
 }
 
 // eachCrowd runs a test with no other critical task, and with many on CPU 0: each of those is due a small part of what its
 // tier is, and so is the one on this CPU.
-func eachCrowd(t *testing.T, run func(*testing.T)) {
+func eachCrowd(t *testing.T, run func(t *testing.T, others int)) {
 	for _, others := range []int{0, 40} {
 		t.Run(fmt.Sprintf("%dOthers", others), func(t *testing.T) {
 			for _, s := range spin(t, "/critical", others) {
 				s.pin(t, 0)
 			}
-			run(t)
+			run(t, others)
 		})
 	}
 }

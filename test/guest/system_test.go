@@ -17,7 +17,7 @@ func criticalHasItsCPUBesideSystem(t *testing.T) {
 	eachCrowd(t, criticalBesideSystem)
 }
 
-func criticalBesideSystem(t *testing.T) {
+func criticalBesideSystem(t *testing.T, _ int) {
 	cpu := runtime.NumCPU() - 1
 	controlledCgroup(t, "/system.slice/some.service")
 	had := used(t, second(), pinned(t, "/critical", cpu), pinned(t, "/system.slice/some.service", cpu))
