@@ -64,6 +64,7 @@ bool limits_are_read(void);
 
 /* What is done about cpu.max: LIMITS_IGNORE where nobody can know of it, and then refuse while there is any. */
 enum temper_status choose_limits(enum temper_limits *limits);
+enum temper_status check_cgroups(void);
 
 bool parse_cpus(const char *text, unsigned long long *words);
 /* One more than the highest number that a CPU may have. */

@@ -64,17 +64,38 @@ static void reserve(struct scheduler *s)
 	__atomic_store_n(&s->control->reservation_mcpu, options.reservation_mcpu, __ATOMIC_RELAXED);
 }
 
+/* On a 64-bit kernel the inode of a cgroup's directory is its id. */
+static enum temper_status read_cgroup_id(const char *cgroup, unsigned long long *id)
+{
+	struct stat st;
+
+	errno = 0;
+	if (stat(cgroup, &st) || !S_ISDIR(st.st_mode))
+		return fail(TEMPER_CONFIG, "--tier: no cgroup %s: %s", cgroup, strerror(errno ?: ENOTDIR));
+	*id = st.st_ino;
+	return TEMPER_OK;
+}
+
+enum temper_status check_cgroups(void)
+{
+	enum temper_status status = TEMPER_OK;
+	unsigned long long id;
+
+	for (int i = 0; !status && i < options.nr_mapped; i++)
+		status = read_cgroup_id(options.mapped[i].cgroup, &id);
+	return status;
+}
+
 static enum temper_status map_tiers(int tiers_fd)
 {
 	for (int i = 0; i < options.nr_mapped; i++) {
 		const struct mapping *m = &options.mapped[i];
 		unsigned tier = m->tier;
 		unsigned long long id;
-		struct stat st;
+		enum temper_status status = read_cgroup_id(m->cgroup, &id);
 
-		if (stat(m->cgroup, &st) || !S_ISDIR(st.st_mode))
-			return fail(TEMPER_CONFIG, "--tier: no cgroup %s: %s", m->cgroup, strerror(errno ?: ENOTDIR));
-		id = st.st_ino; /* on a 64-bit kernel the inode of a cgroup's directory is its id */
+		if (status)
+			return status;
 		if (bpf_map_update_elem(tiers_fd, &id, &tier, BPF_ANY))
 			return fail(TEMPER_FAILED, "cannot map %s: %s", m->cgroup, strerror(errno));
 	}

@@ -87,7 +87,7 @@ static enum temper_status check(void)
 	unsigned nr_cpus, llcs;
 	bool smt;
 
-	return check_kernel() ?: choose_limits(&limits) ?: read_cpu_ids(&nr_cpus) ?: read_topology(&topology, nr_cpus, &smt, &llcs);
+	return check_kernel() ?: choose_limits(&limits) ?: check_cgroups() ?: read_cpu_ids(&nr_cpus) ?: read_topology(&topology, nr_cpus, &smt, &llcs);
 }
 
 int main(int argc, char **argv)

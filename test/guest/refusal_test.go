@@ -66,6 +66,7 @@ func TestMissingCgroupIsRefused(t *testing.T) {
 	const none = "/sys/fs/cgroup/none"
 	refused(t, exit.Config, "no cgroup "+none, exec.Command("scx_temper", "--tier", "critical="+none))
 	refused(t, exit.Config, "no cgroup /proc/version", exec.Command("scx_temper", "--tier", "critical=/proc/version"))
+	refused(t, exit.Config, "no cgroup "+none, exec.Command("scx_temper", "--check", "--tier", "critical="+none))
 }
 
 func TestLoaderNeedsRoot(t *testing.T) {
