@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"helm.sh/helm/v4/pkg/chart/v2/lint"
 	"helm.sh/helm/v4/pkg/chart/v2/lint/support"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	"helm.sh/helm/v4/pkg/strvals"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -531,5 +533,30 @@ func TestPackage(t *testing.T) {
 	}
 	if want := made(t, ""); !maps.Equal(files, want) || len(packed.CRDObjects()) != len(load(t).CRDObjects()) {
 		t.Error("the archive makes something else than the chart")
+	}
+}
+
+// What pages give to Helm by --set, the chart takes.
+func TestValuesOfDocuments(t *testing.T) {
+	set := regexp.MustCompile(`--set(?:-string)? ['"]?([A-Za-z][^\s'"]*)`)
+	tried := 0
+	err := filepath.WalkDir("../../docs", func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(path) != ".md" {
+			return err
+		}
+		page, err := os.ReadFile(path)
+		for _, m := range set.FindAllSubmatch(page, -1) {
+			tried++
+			values := map[string]any{}
+			if err := strvals.ParseInto(strings.TrimRight(string(m[1]), "`,.;:)"), values); err != nil {
+				t.Errorf("%s: %s: %v", path, m[0], err)
+			} else if _, err := render(load(t), values, defaultNamespace); err != nil {
+				t.Errorf("%s: %s: %v", path, m[0], err)
+			}
+		}
+		return err
+	})
+	if err != nil || tried == 0 {
+		t.Errorf("%d values were tried: %v", tried, err)
 	}
 }
