@@ -86,7 +86,7 @@ func (c Cache) boot(ctx context.Context, g guest, handle func(plan.Event) error)
 	<-ended
 	switch {
 	case ctx.Err() != nil:
-		return exit.New(exit.Interrupted, "", "interrupted; the guest is gone and its record was not written")
+		return exit.New(exit.Interrupted, "", "interrupted; the guest is gone, and nothing is kept of what it measured")
 	case err == nil && done:
 		return nil
 	case err == nil:

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -33,7 +32,7 @@ func (p *progressLine) show(text string) {
 		fmt.Fprintf(p.w, "%6s  %s\n", clock(time.Since(p.start)), text)
 		return
 	}
-	if width, _, err := term.GetSize(int(p.w.(*os.File).Fd())); err == nil && len(text) >= width && width > 0 {
+	if width, _, err := term.GetSize(int(p.w.(interface{ Fd() uintptr }).Fd())); err == nil && len(text) >= width && width > 0 {
 		text = text[:width-1]
 	}
 	fmt.Fprint(p.w, "\r\x1b[K"+text)

@@ -3,6 +3,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -79,7 +80,7 @@ func HasVersion(root *cobra.Command, what string) {
 // Main runs a program's command until it ends or is interrupted, says why it failed, and leaves with its status.
 func Main(root *cobra.Command) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	err := root.ExecuteContext(ctx)
+	err := Run(ctx, root, os.Stdout)
 	stop()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", root.DisplayName(), err)
@@ -87,9 +88,38 @@ func Main(root *cobra.Command) {
 	os.Exit(exit.StatusOf(err))
 }
 
+// Run runs a program's command. What it could not write is a failure, though it may not have looked; so is its user's end of
+// it, by whatever name.
+func Run(ctx context.Context, root *cobra.Command, out *os.File) error {
+	written := &output{File: out}
+	root.SetOut(written)
+	err := root.ExecuteContext(ctx)
+	switch {
+	case err == nil && written.err != nil:
+		return fmt.Errorf("cannot write: %w", written.err)
+	case ctx.Err() != nil && errors.Is(err, context.Canceled) && exit.StatusOf(err) == exit.Failed:
+		return Interrupted()
+	}
+	return err
+}
+
+// output remembers why something could not be written.
+type output struct {
+	*os.File
+	err error
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.File.Write(p)
+	if err != nil && o.err == nil {
+		o.err = err
+	}
+	return n, err
+}
+
 // IsTerminal says whether somebody looks at what is written.
 func IsTerminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
+	file, ok := w.(interface{ Fd() uintptr })
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 

@@ -1,7 +1,11 @@
 package cli
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"io"
+	"os"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -46,5 +50,46 @@ func TestUnknownCommandIsAUsageError(t *testing.T) {
 		if wantStatus := map[bool]int{false: 0, true: exit.Usage}[test.want != ""]; got != test.want || status != wantStatus {
 			t.Errorf("%q: %q, status %d; want %q, status %d", test.args, got, status, test.want, wantStatus)
 		}
+	}
+}
+
+func TestHowACommandEnds(t *testing.T) {
+	interrupted, cancel := context.WithCancel(t.Context())
+	cancel()
+	say := func(cmd *cobra.Command, _ []string) error { fmt.Fprintln(cmd.OutOrStdout(), "said"); return nil }
+	fail := func(err error) func(*cobra.Command, []string) error {
+		return func(*cobra.Command, []string) error { return err }
+	}
+	for name, c := range map[string]struct {
+		ctx  context.Context
+		run  func(*cobra.Command, []string) error
+		out  string
+		want string
+		exit int
+	}{
+		"it has said all":              {t.Context(), say, os.DevNull, "", exit.OK},
+		"its output is lost":           {t.Context(), say, "/dev/full", "cannot write: write /dev/full: no space left on device", exit.Failed},
+		"it fails, and output is lost": {t.Context(), fail(errors.New("why")), "/dev/full", "why", exit.Failed},
+		"its user ends it":             {interrupted, fail(fmt.Errorf("fetch: %w", context.Canceled)), os.DevNull, "interrupted", exit.Interrupted},
+		"and it says more of that":     {interrupted, fail(exit.New(exit.Interrupted, "go on", "%w", context.Canceled)), os.DevNull, "context canceled; go on", exit.Interrupted},
+		"something of its own ends":    {t.Context(), fail(context.Canceled), os.DevNull, "context canceled", exit.Failed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, err := os.OpenFile(c.out, os.O_WRONLY, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer out.Close()
+			root := Prepare(&cobra.Command{Use: "program", RunE: c.run})
+			root.SetArgs(nil)
+			err = Run(c.ctx, root, out)
+			got := ""
+			if err != nil {
+				got = err.Error()
+			}
+			if got != c.want || exit.StatusOf(err) != c.exit {
+				t.Errorf("%q, status %d; want %q, status %d", got, exit.StatusOf(err), c.want, c.exit)
+			}
+		})
 	}
 }

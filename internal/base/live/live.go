@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"os"
 	"time"
 
 	"golang.org/x/term"
@@ -87,7 +86,7 @@ func (v View[T]) print(out io.Writer, seen T) error {
 
 // height is how many lines a terminal has; 0: it does not say.
 func height(out io.Writer) int {
-	_, lines, err := term.GetSize(int(out.(*os.File).Fd()))
+	_, lines, err := term.GetSize(int(out.(interface{ Fd() uintptr }).Fd()))
 	if err != nil {
 		return 0
 	}
