@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,13 +26,13 @@ func newExecCommand() *cobra.Command {
 		Long: `Run a command in a fresh guest, as root, on a kernel of choice, and leave with its status. The guest
 has busybox, memcached, temper, temper-lab, scx_temper and the load generators, and no network. It runs in the
 fast mode, several host threads and the host's clock: right for trying what works, wrong for
-measuring. With --deterministic it is the machine of 'lab ladder', with 3, 6, 12 or 24 CPUs, whose time is
+measuring. With --deterministic it is the machine of 'temper-lab ladder', with 3, 6, 12 or 24 CPUs, whose time is
 its executed instructions. Nothing it does outlives it.`,
 		Example: `  temper-lab exec -- uname -r
   temper-lab exec --kernel 7.0 -- temper doctor
   temper-lab exec --append isolcpus=1 -- temper doctor
   temper-lab exec --topology 1x2x2 -- cat /sys/devices/system/cpu/cpu0/topology/thread_siblings_list
-  temper-lab exec --file /etc/temper.yaml=examples/node.yaml -- temper agent --config /etc/temper.yaml`,
+  temper-lab exec --file /etc/temper.yaml=packaging/temper.yaml -- temper agent --config /etc/temper.yaml`,
 		Args: cli.UsageArgs(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if o.Files, err = parseFiles(files); err != nil {
@@ -79,6 +81,9 @@ func parseFiles(pairs []string) (map[string]string, error) {
 		guest, host, ok := strings.Cut(pair, "=")
 		if !ok || !strings.HasPrefix(guest, "/") || host == "" {
 			return nil, exit.New(exit.Usage, "write --file /path/in/guest=path/on/host", "%q is no pair of paths", pair)
+		}
+		if top, _, _ := strings.Cut(path.Clean(guest)[1:], "/"); slices.Contains([]string{"dev", "proc", "sys"}, top) {
+			return nil, exit.New(exit.Usage, "choose another folder", "%s would not be seen: the kernel's files are mounted on /%s", guest, top)
 		}
 		files[guest] = host
 	}

@@ -20,7 +20,7 @@ const defaultLoad = 0.5
 
 func (f *planFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringSliceVar(&f.Arms, "arms", []string{"eevdf", "cpuidle", "temper"}, "ways to schedule, in any order: the seed shuffles them; see below")
+	flags.StringSliceVar(&f.Arms, "arms", []string{"eevdf", "cpuidle", "temper"}, "ways to schedule, in any order: the seed shuffles them; the list is above")
 	flags.IntSliceVar(&f.Steps, "steps", []int{0, 1, 2, 4, 8}, "background workers of each step, in this order; web: 0, one and two a CPU")
 	flags.IntVar(&f.CPUs, "cpus", 2, "application CPUs; the load generator has one more, beyond four half as many more")
 	flags.Float64Var(&f.Seconds, "seconds", 4, "length of a window, in guest seconds")

@@ -29,6 +29,9 @@ func mountAll() error {
 		if err := os.MkdirAll(m.at, 0o755); err != nil {
 			return err
 		}
+		if m.fs == "tmpfs" && holdsFiles(m.at) {
+			continue // the root is one itself
+		}
 		if err := unix.Mount(m.fs, m.at, m.fs, 0, m.options); err != nil {
 			return fmt.Errorf("mount %s at %s: %w", m.fs, m.at, err)
 		}
@@ -43,6 +46,12 @@ func mountAll() error {
 		return err
 	}
 	return raiseLoopback()
+}
+
+// holdsFiles tells whether the image has files there, which a mount would hide.
+func holdsFiles(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	return err == nil && len(entries) > 0
 }
 
 // enableCPU turns the cpu controller on, unless the kernel was booted without it.

@@ -131,6 +131,9 @@ func TestFolder(t *testing.T) {
 	if err := CheckFolder(filepath.Join(file, "out")); exit.StatusOf(err) != exit.Usage {
 		t.Errorf("a file in the way: %v", err)
 	}
+	if err := CheckFolder("/proc/out"); exit.StatusOf(err) != exit.Usage { // whose mode says that root may write to it
+		t.Errorf("a folder of the kernel's: %v", err)
+	}
 	out := filepath.Join(dir, "a/b")
 	if err := CheckFolder(out); err != nil {
 		t.Fatal(err)

@@ -33,12 +33,21 @@ func CheckFolder(out string) error {
 		err = &fs.PathError{Op: "open", Path: dir, Err: unix.ENOTDIR}
 	}
 	if err == nil {
-		err = unix.Access(dir, unix.W_OK)
+		err = tryFolder(dir)
 	}
 	if err != nil {
 		return exit.New(exit.Usage, "choose another with --out", "cannot write to the folder %s: %w", out, err)
 	}
 	return nil
+}
+
+// tryFolder makes a folder in another, and removes it: of some file systems the rights do not tell.
+func tryFolder(dir string) error {
+	made, err := os.MkdirTemp(dir, ".temper-demo-")
+	if err != nil {
+		return err
+	}
+	return os.Remove(made)
 }
 
 // Write puts records and report into the folder, each file whole or not at all, the report last.
