@@ -39,7 +39,7 @@ no agent, and no API server.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "what status shows")
+	cmd.Flags().StringVar(&reason, "reason", "", "what status shows; without it, a reason that was given before stays")
 	addRootFlag(cmd, &root)
 	return cmd
 }

@@ -23,11 +23,7 @@ func EnterSafeMode(ctx context.Context, root host.Root, reason string) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
-	next := file + ".new"
-	if err := os.WriteFile(next, []byte(reason+"\n"), 0o644); err != nil {
-		return err
-	}
-	if err := os.Rename(next, file); err != nil { // so that nobody reads half of it
+	if err := writeReason(file, reason); err != nil {
 		return err
 	}
 	if !Locked(root) {
@@ -36,6 +32,18 @@ func EnterSafeMode(ctx context.Context, root host.Root, reason string) error {
 		}
 	}
 	return untilGone(ctx, root)
+}
+
+// writeReason keeps the reason of whoever was here before, where none is given.
+func writeReason(file, reason string) error {
+	if _, err := os.Stat(file); err == nil && reason == "" {
+		return nil
+	}
+	next := file + ".new"
+	if err := os.WriteFile(next, []byte(reason+"\n"), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(next, file) // so that nobody reads half of it
 }
 
 // LeaveSafeMode lets the agent enforce tiers again; it does not wait for that, which may fail. It tells whether there was anything to leave.

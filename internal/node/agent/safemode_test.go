@@ -2,6 +2,7 @@ package agent
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -20,5 +21,22 @@ func TestSafeModeOfNoNode(t *testing.T) {
 	}
 	if _, err := os.Stat(string(root)); !os.IsNotExist(err) {
 		t.Errorf("it made %s", root)
+	}
+}
+
+func TestSafeModeKeepsItsReason(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "safe-mode")
+	for _, step := range []struct{ reason, want string }{
+		{"", "\n"},
+		{"p99 odd", "p99 odd\n"},
+		{"", "p99 odd\n"},
+		{"an upgrade", "an upgrade\n"},
+	} {
+		if err := writeReason(file, step.reason); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(file); err != nil || string(got) != step.want {
+			t.Errorf("%q: %q, %v; want %q", step.reason, got, err, step.want)
+		}
 	}
 }

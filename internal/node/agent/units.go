@@ -14,7 +14,7 @@ import (
 
 // unitCgroup finds the cgroup of a systemd unit. Where systemd runs it is asked, and for a unit that
 // is not running the answer is the cgroup that it will get. Elsewhere it is the directory of that name
-// in the cgroup tree; "" if there is none.
+// in the cgroup tree or, while there is none, where systemd would make it: so that status shows whose name was mistyped.
 func unitCgroup(root host.Root, unit string) (string, error) {
 	if !host.Exists(root.Path("/run/systemd/system")) {
 		return findUnit(root, unit)
@@ -64,8 +64,11 @@ func slicePath(slice string) string {
 
 func findUnit(root host.Root, unit string) (string, error) {
 	found, err := cgroup.Find(root, unit)
-	if err != nil || len(found) == 0 {
+	if err != nil {
 		return "", err
+	}
+	if len(found) == 0 {
+		return cgroupOf(unit, ""), nil
 	}
 	if len(found) > 1 {
 		return "", fmt.Errorf("unit %s: systemd does not run, and several cgroups have this name: %s", unit, strings.Join(found, ", "))

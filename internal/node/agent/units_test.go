@@ -30,7 +30,7 @@ func TestUnitWithoutSystemd(t *testing.T) {
 	if got, err := unitCgroup(root, "nginx.service"); err != nil || got != "/services/nginx.service" {
 		t.Errorf("%q, %v", got, err)
 	}
-	if got, err := unitCgroup(root, "none.service"); err != nil || got != "" {
+	if got, err := unitCgroup(root, "none.service"); err != nil || got != "/system.slice/none.service" {
 		t.Errorf("%q, %v", got, err)
 	}
 	if _, err := unitCgroup(root, "twice.service"); err == nil {

@@ -69,11 +69,11 @@ type Config struct {
 func Load(path string) (*Config, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, exit.New(exit.Config, "write it, or name another with --config", "cannot read the configuration: %w", err)
+		return nil, exit.New(exit.Config, "write that file, or name one with --config", "cannot read the configuration: %w", err)
 	}
 	cfg, err := Parse(data)
 	if err != nil {
-		return nil, exit.New(exit.Config, "correct it; the reference of the configuration has every key", "%s: %w", path, err)
+		return nil, exit.New(exit.Config, "correct it; docs/reference/configuration.md has every key", "%s: %w", path, err)
 	}
 	return cfg, nil
 }

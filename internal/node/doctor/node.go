@@ -147,7 +147,7 @@ func (n Node) realTime() Check {
 	if len(problems) > 0 {
 		return warn(name, strings.Join(problems, "; "), "end it, give it pauses, or bind it to CPUs that nobody else needs")
 	}
-	return ok(name, "no real-time task keeps others from a CPU, as far as an attached scheduler has seen")
+	return ok(name, "no real-time task is known to keep others from a CPU; the attached scheduler looks for them, where there is one")
 }
 
 func fromError(name string, err error) Check {

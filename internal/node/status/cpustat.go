@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path"
 	"strconv"
 	"strings"
 
+	"temper.dev/temper/internal/base/exit"
 	"temper.dev/temper/internal/base/host"
 )
 
@@ -14,9 +16,10 @@ import (
 // is attached, had counted those that Temper kept: nr_periods, nr_throttled (periods in which a task had to wait) and
 // throttled_usec (in which some task waited; the kernel adds up the CPUs' times) are the kernel's figures and Temper's.
 func (s *Status) CPUStat(root host.Root, cgroup string) ([]byte, error) {
+	cgroup = path.Join("/", strings.TrimPrefix(path.Clean(cgroup), "/sys/fs/cgroup"))
 	kernel, err := os.ReadFile(root.Cgroup(cgroup + "/cpu.stat"))
 	if err != nil {
-		return nil, err
+		return nil, exit.New(exit.Usage, "name a cgroup as /system.slice/nginx.service, or as its folder below /sys/fs/cgroup", "%w", err)
 	}
 	var own Limit
 	for _, l := range s.Limits {

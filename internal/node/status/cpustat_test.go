@@ -14,8 +14,9 @@ func TestCPUStatAddsWhatTemperCounted(t *testing.T) {
 	root := fixture.Node(t, fixture.Files{"/sys/fs/cgroup/a/cpu.stat": kernel, "/sys/fs/cgroup/free/cpu.stat": kernel})
 	s := &Status{Limits: []Limit{{Cgroup: "/a", Periods: 10, HeldPeriods: 3, HeldSeconds: 0.25}}}
 	for cg, want := range map[string]string{
-		"/a":    "usage_usec 900\nnr_periods 15\nnr_throttled 5\nthrottled_usec 250070\nnr_bursts 1\n",
-		"/free": kernel,
+		"/a":                "usage_usec 900\nnr_periods 15\nnr_throttled 5\nthrottled_usec 250070\nnr_bursts 1\n",
+		"/free":             kernel,
+		"/sys/fs/cgroup/a/": "usage_usec 900\nnr_periods 15\nnr_throttled 5\nthrottled_usec 250070\nnr_bursts 1\n",
 	} {
 		if got, err := s.CPUStat(root, cg); err != nil || string(got) != want {
 			t.Errorf("%s: %v, %q", cg, err, got)
