@@ -54,6 +54,7 @@ static const struct trick {
 	{ "robust", 4, prepare_locks, end_thread },
 	{ "packets", 4, prepare_packets, send_packets },
 	{ "terminals", 6, prepare_terminal, type },
+	{ "sockets", 4, prepare_sockets, lose_sockets },
 };
 
 /* Root in a container: a cgroup namespace of its own, and the capabilities that runtimes leave. */

@@ -20,6 +20,8 @@
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
@@ -215,6 +217,53 @@ static void type(void)
 		poll(&ready, 1, 10);
 	while (read(terminal, echo, sizeof(echo)) > 0)
 		;
+}
+
+/*
+ * Sockets that only other sockets still know. The kernel's workers look for those among all that are under way, one look for
+ * each that is closed, with preemption off: a long chain makes the look long, and pairs that hold themselves are new ones to look for.
+ */
+enum { CHAIN = 1000 };
+
+static void send_sockets(int by, const int sockets[2])
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(2 * sizeof(int))];
+	} control = { .head = { .cmsg_len = CMSG_LEN(2 * sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
+	struct iovec data = { (void *)"", 1 };
+	struct msghdr message = { .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
+
+	memcpy(CMSG_DATA(&control.head), sockets, 2 * sizeof(int));
+	sendmsg(by, &message, MSG_DONTWAIT); /* some are refused: too many are under way */
+}
+
+static void prepare_sockets(void)
+{
+	int last[2], next[2];
+	struct rlimit files;
+
+	check(!getrlimit(RLIMIT_NOFILE, &files), "limit of files");
+	files.rlim_cur = files.rlim_max;
+	check(!setrlimit(RLIMIT_NOFILE, &files), "limit of files");
+	check(!socketpair(AF_UNIX, SOCK_DGRAM, 0, last), "sockets");
+	dup(last[0]); /* of the chain's end somebody knows */
+	for (int i = 0; i < CHAIN && !socketpair(AF_UNIX, SOCK_DGRAM, 0, next); i++) {
+		send_sockets(next[1], last);
+		close(last[0]);
+		close(last[1]);
+		memcpy(last, next, sizeof(last));
+	}
+}
+
+static void lose_sockets(void)
+{
+	int lost[2];
+
+	check(!socketpair(AF_UNIX, SOCK_DGRAM, 0, lost), "sockets");
+	send_sockets(lost[1], lost);
+	close(lost[0]);
+	close(lost[1]);
 }
 
 /* A thread of the kernel that polls a ring of ours. */
