@@ -28,7 +28,7 @@ include pathfence/pathfence.mk
 .PHONY: version hogs nightly reach scale images chart e2e e2e-quick kubernetes-node temper-agent guest-tests kubernetes test-kubernetes generate kubectl-temper pathfence-top demo jvm-service records chaos soak kernels peers topologies test-chaos help deps lab-deps build temper temper-lab sched guest test test-unit test-guest test-timed test-lab lint check clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 deps: lab-deps pathfence-deps ## install what the build, the tests and the lab need (root)
 

@@ -3,7 +3,7 @@
 
 PATHFENCE_CPP := cd pathfence/cpp && cmake
 # Maven runs for a minute at most: time that a better compiler takes does not come back.
-MVN := MAVEN_OPTS='-XX:TieredStopAtLevel=1 -XX:+UseSerialGC' mvn --batch-mode --no-transfer-progress
+MVN := MAVEN_OPTS="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC $$MAVEN_OPTS" mvn --batch-mode --no-transfer-progress
 PATHFENCE_MVN := cd pathfence/java && $(MVN)
 BENCH := $(CURDIR)/build/pathfence/bench
 BENCH_JAR := $(CURDIR)/pathfence/bench/java/target/service.jar
