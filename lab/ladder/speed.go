@@ -89,9 +89,25 @@ func (l *ladder) spinnerCounts(n int) ([]uint64, time.Time, error) {
 	return counts, now, nil
 }
 
+// steadyTries: what the kernel does once after it has booted may fall into the time of a measurement.
+const steadyTries = 3
+
 // checkSteady measures the application CPUs, each alone and all at once, and refuses a machine on
 // which they differ: a ladder there would measure where a task ran, and how many CPUs were idle.
 func (l *ladder) checkSteady(ctx context.Context) (alone, together []float64, err error) {
+	for range steadyTries {
+		if alone, together, err = l.ratesOfAll(ctx); err != nil {
+			return nil, nil, err
+		}
+		if err = steady(alone, together); err == nil {
+			return alone, together, nil
+		}
+	}
+	return nil, nil, err
+}
+
+// ratesOfAll is how fast each application CPU computes while the others idle, and while all compute.
+func (l *ladder) ratesOfAll(ctx context.Context) (alone, together []float64, err error) {
 	var all []int
 	for cpu := range l.CPUs {
 		all = append(all, cpu)
@@ -101,10 +117,8 @@ func (l *ladder) checkSteady(ctx context.Context) (alone, together []float64, er
 		}
 		alone = append(alone, rate[0])
 	}
-	if together, err = l.cpuRates(ctx, all, steadyTime); err != nil {
-		return nil, nil, err
-	}
-	return alone, together, steady(alone, together)
+	together, err = l.cpuRates(ctx, all, steadyTime)
+	return alone, together, err
 }
 
 // steady wants one speed of all CPUs, whatever their neighbours do.
