@@ -121,7 +121,7 @@ func (r BarResult) LimitText() string {
 
 // Where is the result in words: "at 8 spinners 1.072, allowed 1.000".
 func (r BarResult) Where() string {
-	return fmt.Sprintf("at %s %s", spinners(r.Background, r.Visit), r.Reason)
+	return fmt.Sprintf("at %s %s", Spinners(r.Background, r.Visit), r.Reason)
 }
 
 // Verdict is pass, or how many steps fail.

@@ -159,16 +159,16 @@ func TestVerdict(t *testing.T) {
 	}{
 		"passes": {map[string][]bench.Step{
 			"cpuidle": ladder(func(_, l *bench.Step) { l.P99, l.BackgroundWork = 14, 800 }), "temper": good,
-		}, "chain, 2 CPUs: temper keeps p99 lowest under load (at most 1.00 times the floor; cpuidle 1.40), temper gets most background work (at least 1.00 of the most at every loaded step), and stock is not good enough at any loaded step; Temper passes all 10 checks of the bars."},
+		}, "chain, 2 CPUs: temper keeps p99 lowest under load (at most 1.00 times the floor; cpuidle 1.40), temper gets most background work (at every loaded step at least 100 % of the best arm's), and stock is not good enough at any loaded step; Temper passes all 10 checks of the bars."},
 		"stock is as good": {map[string][]bench.Step{"cpuidle": good, "temper": good},
-			"chain, 2 CPUs: cpuidle and temper keep p99 lowest under load (at most 1.00 times the floor), cpuidle and temper get most background work (at least 1.00 of the most at every loaded step), and stock is good enough: cpuidle at every loaded step; Temper passes all 10 checks of the bars."},
+			"chain, 2 CPUs: cpuidle and temper keep p99 lowest under load (at most 1.00 times the floor), cpuidle and temper get most background work (at every loaded step at least 100 % of the best arm's), and stock is good enough: cpuidle at every loaded step; Temper passes all 10 checks of the bars."},
 		"stock is better": {map[string][]bench.Step{"cpuidle": good, "temper": ladder(func(_, l *bench.Step) { l.P99 = 12 })},
-			"chain, 2 CPUs: cpuidle keeps p99 lowest under load (at most 1.00 times the floor; temper 1.20), cpuidle and temper get most background work (at least 1.00 of the most at every loaded step), and stock is good enough: cpuidle at every loaded step; Temper fails 1 of 10 checks of the bars: p99 at every step over the best stock arm at that step (temper, chain, 2 CPUs: 1.200 at 1 spinner, allowed 1.000)."},
+			"chain, 2 CPUs: cpuidle keeps p99 lowest under load (at most 1.00 times the floor; temper 1.20), cpuidle and temper get most background work (at every loaded step at least 100 % of the best arm's), and stock is good enough: cpuidle at every loaded step; Temper fails 1 of 10 checks of the bars: p99 at every step over the best stock arm at that step (temper, chain, 2 CPUs: 1.200 at 1 spinner, allowed 1.000)."},
 		"a bar fails twice": {map[string][]bench.Step{
 			"cpuidle": ladder(func(_, l *bench.Step) { l.P99 = 14 }), "temper": ladder(func(a, l *bench.Step) { a.P50, l.P50 = 1.1*a.P50, 1.3*l.P50 }),
-		}, "chain, 2 CPUs: temper keeps p99 lowest under load (at most 1.00 times the floor; cpuidle 1.40), cpuidle and temper get most background work (at least 1.00 of the most at every loaded step), and stock is not good enough at any loaded step; Temper fails 3 of 10 checks of the bars: p50 at every step over the floor (2 times, worst temper, chain, 2 CPUs: 1.300 at 1 spinner, allowed 1.080), p50 at 0 spinners over the best stock arm at that step (temper, chain, 2 CPUs: 1.100 at 0 spinners, allowed 1.030)."},
+		}, "chain, 2 CPUs: temper keeps p99 lowest under load (at most 1.00 times the floor; cpuidle 1.40), cpuidle and temper get most background work (at every loaded step at least 100 % of the best arm's), and stock is not good enough at any loaded step; Temper fails 3 of 10 checks of the bars: p50 at every step over the floor (2 times, worst temper, chain, 2 CPUs: 1.300 at 1 spinner, allowed 1.080), p50 at 0 spinners over the best stock arm at that step (temper, chain, 2 CPUs: 1.100 at 0 spinners, allowed 1.030)."},
 		"Temper did not run": {map[string][]bench.Step{"cpuidle": good},
-			"chain, 2 CPUs: cpuidle keeps p99 lowest under load (at most 1.00 times the floor), cpuidle gets most background work (at least 1.00 of the most at every loaded step), and stock is good enough: cpuidle at every loaded step; Temper did not run, so no bar was checked."},
+			"chain, 2 CPUs: cpuidle keeps p99 lowest under load (at most 1.00 times the floor), cpuidle gets most background work (at every loaded step at least 100 % of the best arm's), and stock is good enough: cpuidle at every loaded step; Temper did not run, so no bar was checked."},
 		"nothing valid": {map[string][]bench.Step{"cpuidle": ladder(func(a, _ *bench.Step) { a.Valid = false })},
 			"chain, 2 CPUs: no arm has a valid window at every step, so none can be called best; Temper did not run, so no bar was checked."},
 	} {
@@ -179,5 +179,26 @@ func TestVerdict(t *testing.T) {
 	}
 	if got := bench.Verdict(nil, nil); !strings.Contains(got, "no ladder") {
 		t.Error(got)
+	}
+}
+
+// One spinner is not "1 spinners", wherever steps are counted.
+func TestOneSpinnerIsSingular(t *testing.T) {
+	for want, step := range map[string][2]int{"0 spinners": {0, 0}, "1 spinner": {1, 0}, "1 #2 spinner": {1, 1}, "11 spinners": {11, 0}} {
+		if got := bench.Spinners(step[0], step[1]); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	r := benchtest.Record(t, "chain", 1, "eevdf", "temper")
+	for i := range r.Arms[0].Steps { // good enough beside one spinner only
+		stock, ours := &r.Arms[0].Steps[i], r.Arms[1].Steps[i]
+		stock.Histogram = ""
+		stock.P50, stock.P90, stock.P99, stock.BackgroundWork = ours.P50, ours.P90, ours.P99, ours.BackgroundWork
+		if stock.Background > 1 {
+			stock.P99 *= 9
+		}
+	}
+	if got := pool(t, r).GoodEnoughText(); got != "eevdf at 1 spinner" {
+		t.Errorf("got %q", got)
 	}
 }

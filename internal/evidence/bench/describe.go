@@ -13,12 +13,17 @@ func StepLabel(background, visit int) string {
 	return fmt.Sprintf("%d #%d", background, visit+1)
 }
 
-// spinners is a step in words.
-func spinners(background, visit int) string {
-	if background == 1 && visit == 0 {
-		return "1 spinner"
+// Spinners is a step in words.
+func Spinners(background, visit int) string {
+	return spinnersOf([]string{StepLabel(background, visit)})
+}
+
+// spinnersOf are steps in words, by their labels.
+func spinnersOf(labels []string) string {
+	if first, _, _ := strings.Cut(labels[0], " "); len(labels) == 1 && first == "1" {
+		return labels[0] + " spinner"
 	}
-	return StepLabel(background, visit) + " spinners"
+	return list(labels) + " spinners"
 }
 
 // Label names the cell's step.

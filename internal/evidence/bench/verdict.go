@@ -110,7 +110,7 @@ func workVerdict(all []Standing) string {
 			names = append(names, s.Label)
 		}
 	}
-	return fmt.Sprintf("%s %s most background work (at least %.2f of the most at every loaded step)", list(names), verb(names, "gets", "get"), most)
+	return fmt.Sprintf("%s %s most background work (at every loaded step at least %.0f %% of the best arm's)", list(names), verb(names, "gets", "get"), 100*most)
 }
 
 func verb(names []string, one, many string) string {
@@ -145,10 +145,32 @@ func (p *Pooled) StockGoodEnough() (steps string, judged bool) {
 		case len(good) == loaded:
 			parts = append(parts, a.Label+" at every loaded step")
 		default:
-			parts = append(parts, fmt.Sprintf("%s at %s spinners", a.Label, list(good)))
+			parts = append(parts, fmt.Sprintf("%s at %s", a.Label, spinnersOf(good)))
 		}
 	}
 	return strings.Join(parts, ", "), true
+}
+
+// GoodEnoughText says where stock is good enough, as a cell of a table.
+func (p *Pooled) GoodEnoughText() string {
+	switch steps, judged := p.StockGoodEnough(); {
+	case !judged:
+		return "no bar says"
+	case steps == "":
+		return "at no loaded step"
+	default:
+		return steps
+	}
+}
+
+// StandingText is an arm's worst p99 over the floor and its least background work over the most, as a cell of a table.
+func (p *Pooled) StandingText(arm string) string {
+	for _, s := range p.Standings() {
+		if s.Label == arm {
+			return fmt.Sprintf("%.2f / %.2f", s.Tail, s.Work)
+		}
+	}
+	return missing
 }
 
 // goodEnough holds a row of any arm against the bars over the floor on p99 and on background work.
@@ -179,14 +201,22 @@ func NoBars(pools ...*Pooled) string {
 }
 
 func barsVerdict(pools []*Pooled, results []BarResult) string {
+	text, names := BarsVerdict(pools, results)
+	if len(names) > 0 {
+		text += ": " + strings.Join(names, ", ")
+	}
+	return text
+}
+
+// BarsVerdict says how many checks of the bars Temper fails, and which bars these are, one by one.
+func BarsVerdict(pools []*Pooled, results []BarResult) (text string, names []string) {
 	if len(results) == 0 {
-		return NoBars(pools...)
+		return NoBars(pools...), nil
 	}
 	failed := Failed(results)
 	if len(failed) == 0 {
-		return fmt.Sprintf("Temper passes all %d checks of the bars", len(results))
+		return fmt.Sprintf("Temper passes all %d checks of the bars", len(results)), nil
 	}
-	var names []string
 	for _, s := range SummariseBars(failed) {
 		often := ""
 		if s.Failed > 1 {
@@ -194,11 +224,11 @@ func barsVerdict(pools []*Pooled, results []BarResult) string {
 		}
 		names = append(names, fmt.Sprintf("%s (%s%s, %s: %s)", s.Worst.Name, often, s.Worst.Arm, s.Worst.Plan, s.Worst.brief()))
 	}
-	return fmt.Sprintf("Temper fails %d of %d checks of the bars: %s", len(failed), len(results), strings.Join(names, ", "))
+	return fmt.Sprintf("Temper fails %d of %d checks of the bars", len(failed), len(results)), names
 }
 
 func (r BarResult) brief() string {
-	at := "at " + spinners(r.Background, r.Visit)
+	at := "at " + Spinners(r.Background, r.Visit)
 	if r.Measured == nil {
 		return "not measured " + at
 	}

@@ -17,7 +17,7 @@ const (
 // WriteTable writes one scenario for a person, the arms side by side at each step.
 func WriteTable(w io.Writer, p *bench.Pooled) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s, and how many times that of the service alone\n\n", p.Plan(), p.TimeUnit())
+	fmt.Fprintf(&b, "%s: %s, and how many times the floor\n\n", p.Plan(), p.TimeUnit())
 	fmt.Fprintf(&b, header, "spinners", "arm", "p50", "", "p90", "", "p99", "", "background work")
 	arms := ordered(p)
 	for i := range arms[0].Cells {
@@ -61,8 +61,8 @@ func WriteLegend(w io.Writer) error {
 		arm, _ := plan.FindArm(name)
 		fmt.Fprintf(&b, "%-9s %s\n", name, arm.Summary)
 	}
-	b.WriteString(`spinners: threads of background work that never sleep. Alone: the smallest figure of any arm at 0 spinners.
-Background work: CPU time, and iterations done, over the arm that did most beside the same spinners.
+	b.WriteString(`spinners: threads of background work that never sleep. Floor: the smaller figure at 0 spinners of Temper's
+and the best stock arm's. Background work: CPU time, and iterations done, over the arm that did most beside the same spinners.
 `)
 	_, err := io.WriteString(w, b.String())
 	return err

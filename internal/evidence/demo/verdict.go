@@ -15,7 +15,7 @@ const (
 
 // worst is what an arm comes to at its worst loaded step.
 type worst struct {
-	tail float64 // p99 over the service alone
+	tail float64 // p99 over the floor
 	work float64 // background work over the most
 }
 
@@ -36,7 +36,7 @@ func Verdict(pools []*bench.Pooled) string {
 		lowest = lowest && ours.tail <= equalTail*min(best.tail, plain.tail)
 		full = full && ours.work >= fullWork
 		parts = append(parts, fmt.Sprintf(
-			"%s's p99 is at most %.2f times that of the service alone (best stock setting %.2f, stock as it boots %.2f) beside at least %.0f %% of the most background work (%.0f %%, %.0f %%)",
+			"%s's p99 is at most %.2f times the floor (best stock setting %.2f, stock as it boots %.2f) beside at least %.0f %% of the most background work (%.0f %%, %.0f %%)",
 			p.Conditions.Scenario, ours.tail, best.tail, plain.tail, 100*ours.work, 100*best.work, 100*plain.work))
 	}
 	return conclusion(lowest, full) + ": with it, " + strings.Join(parts, ", and ") + "."

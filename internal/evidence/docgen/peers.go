@@ -16,7 +16,7 @@ func Peers(dir string) (string, error) {
 	var worst, tables strings.Builder
 	for _, p := range s.Pools {
 		arm, bg, ratio := worstOverPeers(p)
-		fmt.Fprintf(&worst, "| %s | %.2f | %s, %d spinners |\n", p.Plan(), ratio, arm, bg)
+		fmt.Fprintf(&worst, "| %s | %.2f | %s, %s |\n", p.Plan(), ratio, arm, bench.Spinners(bg, 0))
 		if err := p.WriteTable(&tables); err != nil {
 			return "", err
 		}

@@ -40,9 +40,9 @@ func Stock(s *bench.Summary, picture, page string) string {
 	for _, p := range s.Pools {
 		fmt.Fprintf(&b, "| %s |", p.Plan())
 		for _, arm := range compared {
-			fmt.Fprintf(&b, " %s |", standing(p, arm))
+			fmt.Fprintf(&b, " %s |", p.StandingText(arm))
 		}
-		fmt.Fprintf(&b, " %s |\n", goodEnough(p))
+		fmt.Fprintf(&b, " %s |\n", p.GoodEnoughText())
 	}
 	fmt.Fprintf(&b, "\nTemper misses %d of its %d checks of the bars:\n\n| bar | missed | worst at | measured | allowed |\n| --- | --- | --- | --- | --- |\n",
 		len(bench.Failed(s.Bars)), len(s.Bars))
@@ -55,26 +55,6 @@ func Stock(s *bench.Summary, picture, page string) string {
 			measured, bar.Worst.Applied)
 	}
 	return b.String()
-}
-
-func standing(p *bench.Pooled, arm string) string {
-	for _, s := range p.Standings() {
-		if s.Label == arm {
-			return fmt.Sprintf("%.2f / %.2f", s.Tail, s.Work)
-		}
-	}
-	return "–"
-}
-
-func goodEnough(p *bench.Pooled) string {
-	switch steps, judged := p.StockGoodEnough(); {
-	case !judged:
-		return "no bar says"
-	case steps == "":
-		return "at no loaded step"
-	default:
-		return steps
-	}
 }
 
 func cell(p *bench.Pooled, c *bench.Cell) string {

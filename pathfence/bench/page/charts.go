@@ -9,7 +9,7 @@ import (
 	"temper.dev/temper/pathfence/bench/record"
 )
 
-// charts are those of what bars speak of: how long the innocent path's requests take once the other path's downstream is
+// charts are those of what bars speak of: how long the healthy path's requests take once the other path's downstream is
 // disturbed, arm by arm.
 func charts(r record.Record) (list []plot.Chart) {
 	for _, d := range record.Isolation {
@@ -23,7 +23,7 @@ func charts(r record.Record) (list []plot.Chart) {
 func onset(r record.Record, disturbance string) plot.Chart {
 	c := plot.Chart{
 		Title:  disturbance,
-		XLabel: "seconds after the onset", YLabel: "innocent path: mean latency, ms", FromZero: true,
+		XLabel: "seconds after the onset", YLabel: "healthy path: mean latency, ms", FromZero: true,
 	}
 	add := func(arm, disturbance string) {
 		if line := r.Onset(arm, disturbance, record.Innocent); len(line) > 0 {
@@ -81,5 +81,5 @@ func describe(c plot.Chart) string {
 		}
 		parts = append(parts, fmt.Sprintf("%s: %.3g ms", s.Label, sum/float64(len(s.Line))))
 	}
-	return "Mean latency of the innocent path's requests; a request that was refused or not answered counts as the client's patience. Over all that is drawn: " + strings.Join(parts, ", ") + "."
+	return "Mean latency of the healthy path's requests; a request that was refused or not answered counts as the client's patience. Over all that is drawn: " + strings.Join(parts, ", ") + "."
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"temper.dev/temper/internal/evidence/bench/plot"
 	"temper.dev/temper/internal/evidence/bench/report"
 	"temper.dev/temper/pathfence/bench/record"
 )
@@ -96,6 +97,9 @@ type line struct {
 	Percent int  // of what was offered, answered within the target
 }
 
+// PathName is what people read for its path.
+func (l line) PathName() string { return record.PathName(l.Path) }
+
 func newRecordView(id string, r Named) (recordView, error) {
 	v := recordView{ID: id, Name: r.Name, Where: where(r.Record), Bars: r.Bars(), Exact: r.Machine.Lab}
 	before := ""
@@ -110,10 +114,12 @@ func newRecordView(id string, r Named) (recordView, error) {
 	}
 	for _, row := range r.Rows {
 		if !row.Valid {
-			v.Invalid = append(v.Invalid, fmt.Sprintf("%s, %s path, %s, repetition %d: %s", row.Disturbance, row.Path, row.Arm, row.Repetition, row.InvalidReason))
+			v.Invalid = append(v.Invalid, fmt.Sprintf("%s, %s path, %s, repetition %d: %s", row.Disturbance, record.PathName(row.Path), row.Arm, row.Repetition, row.InvalidReason))
 		}
 	}
-	for i, c := range charts(r.Record) {
+	list := charts(r.Record)
+	plot.Align(list)
+	for i, c := range list {
 		c.ID = fmt.Sprintf("%s-chart%d", id, i+1)
 		var b strings.Builder
 		if err := c.Inline(&b); err != nil {

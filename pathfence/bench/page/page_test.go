@@ -59,6 +59,12 @@ func TestPage(t *testing.T) {
 	if strings.Contains(got, "<b>odd") {
 		t.Error("a name is not escaped")
 	}
+	if n := strings.Count(got, "innocent"); n != 1 || !strings.Contains(got, "<td>healthy</td>") { // once, to say what records call it
+		t.Errorf("the page says innocent %d times", n)
+	}
+	if strings.Count(got, "<table>") != strings.Count(got, `<div class="wide" tabindex="0" role="region"`) {
+		t.Error("a table cannot scroll")
+	}
 	if strings.Contains(got, "<script") || strings.Contains(got, "http") {
 		t.Error("the page loads something")
 	}

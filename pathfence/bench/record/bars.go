@@ -111,11 +111,11 @@ func (r Record) isolation(d string) []Bar {
 		return Bar{what, d, "", r.paired(quantity), bound, atMost}
 	}
 	return []Bar{
-		bar("innocent path's goodput over its offer", 0.99, false, func(l look) float64 {
+		bar("healthy path's goodput over its offer", 0.99, false, func(l look) float64 {
 			in := l.at(Fence, d, Innocent)
 			return in.Goodput / in.Offered
 		}),
-		bar("innocent path's p99 over its p99 alone", 1.20, true, func(l look) float64 {
+		bar("healthy path's p99 over its p99 alone", 1.20, true, func(l look) float64 {
 			return l.at(Fence, d, Innocent).P99 / l.at(Alone, Calm(d), Innocent).P99
 		}),
 		bar("slowed path's goodput over what its downstream can serve", 0.85, false, func(l look) float64 {
@@ -127,7 +127,7 @@ func (r Record) isolation(d string) []Bar {
 		bar("total goodput over the shared pool's", 2, false, func(l look) float64 {
 			return over(total(l, Fence, d), total(l, Shared, d))
 		}),
-		bar("seconds until the innocent path is back", 0.5, true, func(l look) float64 {
+		bar("seconds until the healthy path is back", 0.5, true, func(l look) float64 {
 			return Back(l.at(Fence, d, Innocent), l.at(Alone, Calm(d), Innocent))
 		}),
 	}

@@ -89,19 +89,19 @@ func TestEachBarCanBeMissed(t *testing.T) {
 			if is(r, Fence, Slow, Innocent) {
 				r.Goodput = 120
 			}
-		}, []string{"innocent path's goodput over its offer", "avoidable loss over the shared pool's"}},
+		}, []string{"healthy path's goodput over its offer", "avoidable loss over the shared pool's"}},
 		{"a longer tail", func(r *Row) {
 			if is(r, Fence, Slow, Innocent) {
 				r.P99 = 56
 			}
-		}, []string{"innocent path's p99 over its p99 alone"}},
+		}, []string{"healthy path's p99 over its p99 alone"}},
 		{"a slow onset", func(r *Row) {
 			if is(r, Fence, Slow, Innocent) {
 				for i := range 20 {
 					r.Onset[i] = 1000
 				}
 			}
-		}, []string{"seconds until the innocent path is back"}},
+		}, []string{"seconds until the healthy path is back"}},
 		{"a starved slowed path", func(r *Row) {
 			if is(r, Fence, Slow, Slowed) {
 				r.Goodput = 29
@@ -131,7 +131,7 @@ func TestEachBarCanBeMissed(t *testing.T) {
 			if is(r, Alone, None, Innocent) {
 				r.Judge(1, time.Second)
 			}
-		}, []string{"innocent path's p99 over its p99 alone", "seconds until the innocent path is back", "innocent path's p99 over its p99 alone", "seconds until the innocent path is back"}},
+		}, []string{"healthy path's p99 over its p99 alone", "seconds until the healthy path is back", "healthy path's p99 over its p99 alone", "seconds until the healthy path is back"}},
 	} {
 		if got := missed(c.change); !slices.Equal(got, c.want) {
 			t.Errorf("%s: missed %q, not %q", c.what, got, c.want)

@@ -16,6 +16,14 @@ const (
 	Slowed   = "slowed"
 )
 
+// PathName is what people read for a path: the innocent one is healthy.
+func PathName(path string) string {
+	if path == Innocent {
+		return "healthy"
+	}
+	return path
+}
+
 // Arms that bars name.
 const (
 	Fence   = "fence"

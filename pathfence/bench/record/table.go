@@ -69,7 +69,7 @@ func (r Record) WriteTable(w io.Writer) {
 	defer table.Flush()
 	fmt.Fprintln(table, "DISTURBANCE\tPATH\tARM\tOFFERED/S\tGOODPUT/S\tP50 MS\tP99 MS\tSHED\tTIMEOUTS\tVALID")
 	for _, l := range r.Lines() {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%v\t%s\t%v\t%s\t%s\t%d of %d\n", l.Disturbance, l.Path, l.Arm,
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%v\t%s\t%v\t%s\t%s\t%d of %d\n", l.Disturbance, PathName(l.Path), l.Arm,
 			l.Offered.Middle(), l.Goodput, l.P50.Middle(), l.P99, l.Shed.Middle(), l.Timeouts.Middle(), l.Valid, l.All)
 	}
 }

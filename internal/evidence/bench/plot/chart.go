@@ -29,7 +29,7 @@ type Series struct {
 	Smooth  bool    // a curve of many points: no markers
 }
 
-// Level is a horizontal line.
+// Level is a horizontal line; its label stands in the legend, where it hides no data.
 type Level struct {
 	Y     float64
 	Label string
@@ -44,8 +44,12 @@ type Chart struct {
 	XTicks         []Tick
 	Series         []Series
 	Level          *Level
-	FromZero       bool // the y axis starts at 0, unless it is logarithmic
-	NeverLog       bool // otherwise the y axis is logarithmic where values differ tenfold
+	RunName        string // what a small dot is, for the legend: "one seed"
+	InvalidName    string // what a cross is
+	FromZero       bool   // the y axis starts at 0, unless it is logarithmic
+	NeverLog       bool   // otherwise the y axis is logarithmic where values differ tenfold, and says so
+
+	leastRows int // of the legend
 }
 
 // Size of a chart in SVG units, and of its margins.
@@ -70,8 +74,20 @@ func (c Chart) Inline(w io.Writer) error {
 	return err
 }
 
+// Align gives charts that stand side by side legends of the same height, so that their axes are at one level.
+func Align(charts []Chart) {
+	rows := 0
+	for _, c := range charts {
+		rows = max(rows, c.legendRows())
+	}
+	for i := range charts {
+		charts[i].leastRows = rows
+	}
+}
+
 // WriteFile writes charts side by side as one SVG file with its own style.
 func WriteFile(w io.Writer, title, description string, charts ...Chart) error {
+	Align(charts)
 	height := 0.0
 	for _, c := range charts {
 		height = math.Max(height, c.height())
@@ -111,18 +127,6 @@ func (c Chart) draw(b *strings.Builder) {
 	for i, s := range c.Series {
 		c.drawSeries(b, s, x, y, c.dodge(i))
 	}
-	if c.Level != nil { // after the series, so that its words stay readable
-		text(b, Width-marginRight-2, levelNameAt(y.at(c.Level.Y), y.from), "levelname", "end", c.Level.Label)
-	}
-}
-
-// levelNameAt is the base line of a level's name: below its line, where a floor has no data, unless it ends there.
-func levelNameAt(level, bottom float64) float64 {
-	const below, above = 14, 5
-	if level+below > bottom-3 {
-		return level - above
-	}
-	return level + below
 }
 
 // dodge moves a series sideways by a few units so that equal series stay apart.

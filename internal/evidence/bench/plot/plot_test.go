@@ -30,8 +30,9 @@ func example(random *rand.Rand) Chart {
 		c.Series = append(c.Series, s)
 	}
 	if random.IntN(2) == 0 {
-		c.Level = &Level{scale, "floor"}
+		c.Level = &Level{scale, "the floor"}
 	}
+	c.RunName, c.InvalidName = "one seed", "invalid window"
 	return c
 }
 
@@ -134,12 +135,84 @@ func TestLegendWraps(t *testing.T) {
 		c.Series = append(c.Series, Series{Label: label})
 	}
 	for _, e := range c.legend() {
-		if end := e.x + legendSample + 6 + legendLetter*float64(len(e.series.Label)); end > Width-marginRight {
-			t.Errorf("%s ends at %v", e.series.Label, end)
+		if end := e.x + legendSample + 6 + legendLetter*float64(len(e.label)); end > Width-marginRight {
+			t.Errorf("%s ends at %v", e.label, end)
 		}
 	}
 	if c.legendRows() != 2 {
 		t.Errorf("%d rows", c.legendRows())
+	}
+}
+
+// No words stand where data may be: all of a chart's text lies outside of the plot area, whatever the data.
+func TestNoTextCoversData(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	random := rand.New(rand.NewPCG(seed, 0))
+	for range 300 {
+		c := example(random)
+		var b strings.Builder
+		if err := c.Inline(&b); err != nil {
+			t.Fatal(err)
+		}
+		top := titleHeight + legendHeight*float64(c.legendRows())
+		err := elements(b.String(), func(e xml.StartElement) {
+			if e.Name.Local != "text" {
+				return
+			}
+			var at [2]float64
+			anchor := ""
+			for _, a := range e.Attr {
+				switch a.Name.Local {
+				case "x":
+					at[0], _ = strconv.ParseFloat(a.Value, 64)
+				case "y":
+					at[1], _ = strconv.ParseFloat(a.Value, 64)
+				case "text-anchor":
+					anchor = a.Value
+				}
+			}
+			left := at[0] < marginLeft && anchor == "end" || at == [2]float64{} // the latter turned, beside the axis
+			if above, below := at[1] < top, at[1] > top+plotHeight+8; !above && !below && !left {
+				t.Fatalf("seed %d: a text at %v lies in the plot area", seed, at)
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// The axis says that it is logarithmic, and the legend what level, dots and crosses are, where there are any.
+func TestChartExplainsItself(t *testing.T) {
+	plain := Chart{ID: "x", YLabel: "ms", RunName: "one seed", InvalidName: "invalid window", Series: []Series{{Label: "a", Line: []Point{{0, 4}, {1, 9}}}}}
+	full := plain
+	full.Level = &Level{0.4, "floor 0.4 ms"}
+	full.Series = []Series{{Label: "a", Line: plain.Series[0].Line, Runs: []Point{{0, 3}}, Invalid: []Point{{1, 5}}}}
+	for _, word := range []string{">ms (log scale)<", ">floor 0.4 ms<", ">one seed<", ">invalid window<"} {
+		for _, test := range []struct {
+			chart Chart
+			want  bool
+		}{{plain, false}, {full, true}} {
+			var b strings.Builder
+			if err := test.chart.Inline(&b); err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Contains(b.String(), word); got != test.want {
+				t.Errorf("%s: %v, want %v", word, got, test.want)
+			}
+		}
+	}
+}
+
+func TestChartsSideBySideHaveTheirAxesAtOneLevel(t *testing.T) {
+	few, many := Chart{Series: []Series{{Label: "a"}}}, Chart{}
+	for i := range 20 {
+		many.Series = append(many.Series, Series{Label: fmt.Sprintf("arm-%d", i)})
+	}
+	charts := []Chart{few, many}
+	Align(charts)
+	if a, b := charts[0].height(), charts[1].height(); a != b || b != many.height() {
+		t.Errorf("heights %v and %v, want %v", a, b, many.height())
 	}
 }
 

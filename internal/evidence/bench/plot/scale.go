@@ -122,7 +122,11 @@ func (c Chart) drawAxes(b *strings.Builder, x, y scale, top float64) {
 		text(b, at, bottom+18, "tick", "middle", t.Label)
 	}
 	text(b, (marginLeft+Width-marginRight)/2, bottom+40, "label", "middle", c.XLabel)
-	fmt.Fprintf(b, `<g transform="translate(14 %.1f) rotate(-90)">`, top+plotHeight/2)
-	text(b, 0, 0, "label", "middle", c.YLabel)
+	fmt.Fprintf(b, `<g transform="translate(11 %.1f) rotate(-90)">`, top+plotHeight/2)
+	label := c.YLabel
+	if y.log {
+		label += " (log scale)"
+	}
+	text(b, 0, 0, "label", "middle", label)
 	b.WriteString("</g>\n")
 }

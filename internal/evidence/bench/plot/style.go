@@ -19,12 +19,11 @@ const (
 var CSS = baseCSS + seriesCSS()
 
 const baseCSS = `text{font:13px system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif;fill:var(--ink)}
-text.title{font-size:15px;font-weight:600}text.tick,text.label,text.levelname{fill:var(--soft)}
-text.levelname{font-size:12px;paint-order:stroke;stroke:var(--paper);stroke-width:4px;stroke-linejoin:round}
+text.title{font-size:15px;font-weight:600}text.tick,text.label{fill:var(--soft)}
 .paper{fill:var(--paper)}.grid{stroke:var(--line)}.axis{stroke:var(--soft)}
 .level{stroke:var(--ink);stroke-width:1.3;stroke-dasharray:2 3}
 polyline{fill:none;stroke-width:2;stroke-linejoin:round}.run{opacity:.5;stroke:none}
-.invalid{fill:none;stroke-width:2}
+.invalid{fill:none;stroke-width:2}.any .run{fill:var(--soft)}.any .invalid{stroke:var(--soft)}
 `
 
 // dashes tell lines apart without colour; Temper's is solid.
@@ -65,40 +64,63 @@ const (
 )
 
 type legendEntry struct {
-	series Series
-	x      float64
-	row    int
+	label string
+	draw  func(b *strings.Builder, x, y float64) // the sample, whose left end is there
+	x     float64
+	row   int
 }
 
+// legend has the series, then the level, the dots and the crosses, as far as the chart has them.
 func (c Chart) legend() []legendEntry {
 	var out []legendEntry
-	x, row := marginLeft, 0
+	var runs, invalid int
 	for _, s := range c.Series {
-		width := legendSample + 6 + legendLetter*float64(len(s.Label))
+		runs, invalid = runs+len(s.Runs), invalid+len(s.Invalid)
+		out = append(out, legendEntry{label: s.Label, draw: s.drawSample})
+	}
+	add := func(wanted bool, label, sample string) {
+		if wanted && label != "" {
+			out = append(out, legendEntry{label: label, draw: func(b *strings.Builder, x, y float64) {
+				fmt.Fprintf(b, `<g class="any" transform="translate(%.1f %.1f)">%s</g>`, x, y, sample)
+			}})
+		}
+	}
+	if c.Level != nil {
+		add(true, c.Level.Label, fmt.Sprintf(`<path class="level" d="M0 0h%g"/>`, legendSample))
+	}
+	add(runs > 0, c.RunName, fmt.Sprintf(`<circle class="run" cx="%g" cy="0" r="2.2"/>`, legendSample/2))
+	add(invalid > 0, c.InvalidName, fmt.Sprintf(`<path class="invalid" d="M%g -4l8 8m0 -8l-8 8"/>`, legendSample/2-4))
+	x, row := marginLeft, 0
+	for i := range out {
+		width := legendSample + 6 + legendLetter*float64(len(out[i].label))
 		if x+width > Width-marginRight && x > marginLeft {
 			x, row = marginLeft, row+1
 		}
-		out = append(out, legendEntry{s, x, row})
+		out[i].x, out[i].row = x, row
 		x += width + legendGap
 	}
 	return out
 }
 
+func (s Series) drawSample(b *strings.Builder, x, y float64) {
+	fmt.Fprintf(b, `<g class="s%d"><polyline points="%.1f,%.1f %.1f,%.1f"/>`, s.Class%Classes, x, y, x+legendSample, y)
+	marker(b, s.Class, x+legendSample/2, y)
+	b.WriteString("</g>")
+}
+
 func (c Chart) legendRows() int {
 	entries := c.legend()
 	if len(entries) == 0 {
-		return 0
+		return c.leastRows
 	}
-	return entries[len(entries)-1].row + 1
+	return max(entries[len(entries)-1].row+1, c.leastRows)
 }
 
 func (c Chart) drawLegend(b *strings.Builder) {
 	for _, e := range c.legend() {
 		y := titleHeight + legendHeight*float64(e.row) + 8
-		fmt.Fprintf(b, `<g class="s%d"><polyline points="%.1f,%.1f %.1f,%.1f"/>`, e.series.Class%Classes, e.x, y, e.x+legendSample, y)
-		marker(b, e.series.Class, e.x+legendSample/2, y)
-		b.WriteString("</g>")
-		text(b, e.x+legendSample+6, y+4, "name", "start", e.series.Label)
+		e.draw(b, e.x, y)
+		text(b, e.x+legendSample+6, y+4, "name", "start", e.label)
 	}
 	b.WriteString("\n")
 }

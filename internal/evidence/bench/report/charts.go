@@ -9,12 +9,18 @@ import (
 	"temper.dev/temper/internal/evidence/bench/plot"
 )
 
+// What the marks beside an arm's line are.
+const (
+	runName     = "one seed"
+	invalidName = "invalid window"
+)
+
 // latencyChart is one percentile against the steps.
 func latencyChart(p *bench.Pooled, id string, name bench.Figure) plot.Chart {
 	c := plot.Chart{
 		ID: id, Title: name.Short() + " latency under background load",
 		XLabel: "background spinners", YLabel: p.TimeUnit(),
-		XTicks: stepTicks(p, 0), FromZero: true,
+		XTicks: stepTicks(p, 0), FromZero: true, RunName: runName, InvalidName: invalidName,
 		Series: stepSeries(p, 0, func(_ *bench.Cell, f bench.Figures) float64 { return f.At(name) }),
 	}
 	c.Description = describe(c, p.TimeUnit())
@@ -35,7 +41,7 @@ func workChart(p *bench.Pooled, id string) plot.Chart {
 	c := plot.Chart{
 		ID: id, Title: "Background work done, over the most",
 		XLabel: "background spinners", YLabel: "share of the arm that did most",
-		XTicks: stepTicks(p, 1), FromZero: true, NeverLog: true,
+		XTicks: stepTicks(p, 1), FromZero: true, NeverLog: true, RunName: runName, InvalidName: invalidName,
 		Series: stepSeries(p, 1, func(cell *bench.Cell, f bench.Figures) float64 { return f.Work / most[cell.Label()] }),
 	}
 	c.Description = describe(c, "of the most")
@@ -45,8 +51,8 @@ func workChart(p *bench.Pooled, id string) plot.Chart {
 // curveChart is the latency at every percentile of one step, with as much room for each further nine.
 func curveChart(p *bench.Pooled, id string, step int) plot.Chart {
 	c := plot.Chart{
-		ID: id, Title: fmt.Sprintf("Latency curve at %s", countSpinners(step)),
-		XLabel: "percentile of requests (logarithmic towards 100)", YLabel: p.TimeUnit(), FromZero: true,
+		ID: id, Title: fmt.Sprintf("Latency curve at %s", bench.Spinners(step, 0)),
+		XLabel: "percentile of requests (log scale towards 100)", YLabel: p.TimeUnit(), FromZero: true,
 	}
 	last := 0.0
 	for _, r := range p.Rows() {
@@ -70,13 +76,6 @@ func curveChart(p *bench.Pooled, id string, step int) plot.Chart {
 	}
 	c.Description = fmt.Sprintf("Latency in %s at each percentile, one curve for each arm. The tables give p50, p90 and p99.", p.TimeUnit())
 	return c
-}
-
-func countSpinners(n int) string {
-	if n == 1 {
-		return "1 spinner"
-	}
-	return fmt.Sprintf("%d spinners", n)
 }
 
 // stepTicks are the steps from least spinners on, evenly spaced in the order they ran.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,7 +39,7 @@ func html(t *testing.T, s *bench.Summary, step int) string {
 }
 
 var (
-	outline = regexp.MustCompile(`(?s)<(h1|h2|h3|p|li|tr|title|desc|pre|svg|section|summary)\b[^>]*>`)
+	outline = regexp.MustCompile(`(?s)<(h1|h2|h3|p|li|dt|tr|title|desc|pre|svg|section|summary)\b[^>]*>`)
 	tags    = regexp.MustCompile(`<[^>]*>`)
 	ids     = regexp.MustCompile(` id="([^"]*)"`)
 	refs    = regexp.MustCompile(` aria-labelledby="([^"]*)"`)
@@ -67,10 +68,50 @@ func TestHTMLOfWebHasMeanAndThroughput(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := structure(html(t, s, WorstStep))
-	for _, want := range []string{"mean ms | over alone | requests a second | over alone |", "resizes images", "service throughput at every step >= 1"} {
+	for _, want := range []string{"mean ms | over alone | requests a second | over alone |", "those of the scenario web resize images", "service throughput at every step >= 1"} {
 		if !strings.Contains(strings.ReplaceAll(page, "&gt;", ">"), want) {
 			t.Errorf("the page lacks %q:\n%s", want, page)
 		}
+	}
+}
+
+// A reader finds each section from the top, in one row with what it comes to, and reads there of arms that are present only.
+func TestHTMLBeginsWithItsContents(t *testing.T) {
+	page := html(t, summary(t), WorstStep)
+	head, body, _ := strings.Cut(page, "<main>")
+	_, head, _ = strings.Cut(head, "<body>")
+	links := regexp.MustCompile(`href="#([^"]*)"`)
+	var linked []string
+	for _, link := range links.FindAllStringSubmatch(head, -1) {
+		linked = append(linked, link[1])
+	}
+	var sections []string
+	for _, section := range regexp.MustCompile(`<section id="([^"]*)"`).FindAllStringSubmatch(body, -1) {
+		sections = append(sections, section[1])
+	}
+	slices.Sort(linked)
+	slices.Sort(sections)
+	if !slices.Equal(linked, sections) {
+		t.Errorf("linked %v, sections %v", linked, sections)
+	}
+	for _, link := range links.FindAllStringSubmatch(page, -1) {
+		if !strings.Contains(page, ` id="`+link[1]+`"`) {
+			t.Errorf("a link leads to %s, which is not there", link[1])
+		}
+	}
+	for _, want := range []string{"<dt>eevdf</dt>", "<dt>cpuidle</dt>", "<dt>temper</dt>", "<em>spinners</em>", "<em>step</em>", "<em>floor</em>", "<em>bar</em>", "<em>arm</em>", "<th scope=\"col\">cpuidle</th>"} {
+		if !strings.Contains(head, want) {
+			t.Errorf("the head lacks %q", want)
+		}
+	}
+	if strings.Contains(page, "eevdf-full") {
+		t.Error("the page names an arm that did not run")
+	}
+	if strings.Contains(head, "<th scope=\"col\">temper</th>") { // it ran for one of two
+		t.Error("a column is of an arm that one plan lacks")
+	}
+	if n := strings.Count(page, "geometric mean"); n != 1 {
+		t.Errorf("the page explains the best arm overall %d times", n)
 	}
 }
 

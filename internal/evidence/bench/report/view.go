@@ -3,25 +3,37 @@ package report
 import (
 	"fmt"
 	"html/template"
+	"slices"
 	"strings"
 
 	"temper.dev/temper/internal/evidence/bench"
 	"temper.dev/temper/internal/evidence/bench/plot"
+	"temper.dev/temper/lab/plan"
 )
 
 // view is what the template shows: words and pictures only.
 type view struct {
 	Title   string
 	Style   template.CSS
-	Verdict []string
+	Arms    []armView
+	Common  []string // arms that every plan has
+	Verdict string   // of the bars
+	Failed  []string // bars
+	Web     bool     // a plan whose spinners resize images
 	Plans   []planView
 	AA      []aaView
 	Method  string
 	HasLab  bool
 }
 
+// armView is an arm that is present, and what it is.
+type armView struct{ Name, Summary string }
+
 type planView struct {
 	ID, Name   string
+	Standings  []string // of the arms that every plan has
+	GoodEnough string
+	Verdict    string
 	Charts     []template.HTML
 	More       []string // columns of this plan beyond those of all
 	Columns    int      // of figures, all in all
@@ -33,7 +45,6 @@ type planView struct {
 	Invalid    []string
 	Unit       string
 	Overall    string // the stock arm that is best over all steps
-	Several    bool   // seeds
 }
 
 type rowView struct {
@@ -54,15 +65,22 @@ type runView struct {
 }
 
 func newView(s *bench.Summary, curveStep int) (view, error) {
+	verdict, failed := bench.BarsVerdict(s.Pools, s.Bars)
 	v := view{
-		Title: "Temper: what the records show", Verdict: sentences(bench.VerdictParts(s.Pools, s.Bars)),
-		Style: Style(),
+		Title: "Temper: what the records show", Style: Style(), Verdict: sentence(verdict),
+		Arms: armsOf(s.Pools), Common: commonArms(s.Pools), Failed: failed,
 	}
+	verdicts := bench.VerdictParts(s.Pools, s.Bars)
 	for i, p := range s.Pools {
 		pv, err := newPlanView(p, fmt.Sprintf("plan%d", i+1), curveStep, s.Bars)
 		if err != nil {
 			return view{}, err
 		}
+		pv.Verdict, pv.GoodEnough = sentence(verdicts[i]), p.GoodEnoughText()
+		for _, arm := range v.Common {
+			pv.Standings = append(pv.Standings, p.StandingText(arm))
+		}
+		v.Web = v.Web || len(pv.More) > 0
 		v.Plans = append(v.Plans, pv)
 		v.HasLab = v.HasLab || p.Conditions.Machine.Kind == "lab"
 	}
@@ -76,11 +94,13 @@ func newView(s *bench.Summary, curveStep int) (view, error) {
 }
 
 func newPlanView(p *bench.Pooled, id string, curveStep int, bars []bench.BarResult) (planView, error) {
-	v := planView{ID: id, Name: p.Plan(), Unit: p.TimeUnit(), Overall: p.BestOverall(), Several: len(p.Seeds) > 1, Conditions: conditions(p)}
-	for _, c := range []plot.Chart{
+	v := planView{ID: id, Name: p.Plan(), Unit: p.TimeUnit(), Overall: p.BestOverall(), Conditions: conditions(p)}
+	charts := []plot.Chart{
 		latencyChart(p, id+"-p99", bench.P99), workChart(p, id+"-work"),
 		latencyChart(p, id+"-p50", bench.P50), curveChart(p, id+"-curve", pickStep(p, curveStep)),
-	} {
+	}
+	plot.Align(charts)
+	for _, c := range charts {
 		var b strings.Builder
 		if err := c.Inline(&b); err != nil {
 			return planView{}, err
@@ -109,7 +129,7 @@ func newPlanView(p *bench.Pooled, id string, curveStep int, bars []bench.BarResu
 	for _, s := range bench.Summarise(own) {
 		v.Bars = append(v.Bars, newBarView(s))
 	}
-	v.NoBars = sentences([]string{bench.NoBars(p)})[0]
+	v.NoBars = sentence(bench.NoBars(p))
 	for _, run := range p.Seeds {
 		v.Runs = append(v.Runs, newRunView(p, run))
 	}
@@ -172,11 +192,44 @@ func conditions(p *bench.Pooled) [][2]string {
 	return rows
 }
 
-// sentences ends each clause of the verdict as a sentence of its own.
-func sentences(clauses []string) []string {
-	var out []string
-	for _, c := range clauses {
-		out = append(out, strings.ToUpper(c[:1])+c[1:]+".")
+// armsOf are the arms that the pools have, in the lab's order, then those that it does not know.
+func armsOf(pools []*bench.Pooled) []armView {
+	var unknown []string
+	present := map[string]bool{}
+	for _, p := range pools {
+		for _, a := range p.Arms {
+			name, _, _ := strings.Cut(a.Label, " #") // a repeated arm is the same arm
+			if _, ok := plan.FindArm(name); !ok && !present[name] {
+				unknown = append(unknown, name)
+			}
+			present[name] = true
+		}
+	}
+	var out []armView
+	for _, a := range plan.Arms {
+		if present[a.Name] {
+			out = append(out, armView{a.Name, a.Summary})
+		}
+	}
+	for _, name := range unknown {
+		out = append(out, armView{Name: name, Summary: "an arm that this version of the lab does not know"})
 	}
 	return out
 }
+
+// commonArms are the arms that every pool has.
+func commonArms(pools []*bench.Pooled) []string {
+	var out []string
+	if len(pools) == 0 {
+		return nil
+	}
+	for _, a := range pools[0].Arms {
+		if !slices.ContainsFunc(pools, func(p *bench.Pooled) bool { return p.Arm(a.Label) == nil }) {
+			out = append(out, a.Label)
+		}
+	}
+	return out
+}
+
+// sentence makes one of a clause.
+func sentence(clause string) string { return strings.ToUpper(clause[:1]) + clause[1:] + "." }
