@@ -22,8 +22,8 @@ packages: ## temper_VERSION_ARCH.deb and the .rpm, in dist/: programs, service, 
 	rm -rf $(PACKAGE_ROOT) && mkdir -p $(DIST)
 	$(MAKE) --no-print-directory install DESTDIR=$(PACKAGE_ROOT) PREFIX=/usr
 	rm -r $(PACKAGE_ROOT)/etc
-	$(GO) test ./cmd/temper -run '^TestManualPages$$' -count=1 -args -man $(CURDIR)/$(PACKAGE_ROOT)/usr/share/man/man1
-	gzip -9n $(PACKAGE_ROOT)/usr/share/man/man1/*
+	$(GO) test ./cmd/temper -run '^TestManualPages$$' -count=1 -args -man $(CURDIR)/$(PACKAGE_ROOT)/usr/share/man
+	gzip -9n $(PACKAGE_ROOT)/usr/share/man/man*/*
 	install -d $(PACKAGE_ROOT)/usr/share/bash-completion/completions $(PACKAGE_ROOT)/usr/share/zsh/vendor-completions \
 		$(PACKAGE_ROOT)/usr/share/fish/vendor_completions.d $(PACKAGE_ROOT)/usr/share/doc/temper
 	bin/temper completion bash >$(PACKAGE_ROOT)/usr/share/bash-completion/completions/temper

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -96,6 +97,11 @@ func TestInstalledFiles(t *testing.T) {
 				t.Errorf("it does not have %q:\n%.500s", c.has, got)
 			}
 		})
+	}
+	for _, page := range []string{"man1/temper.1.gz", "man1/temper-status.1.gz", "man8/scx_temper.8.gz"} {
+		if place := "/usr/share/man/" + page; !slices.Contains(n.files(t), place) {
+			t.Errorf("there is no %s", place)
+		}
 	}
 	for _, program := range []string{"temper", "scx_temper"} {
 		t.Run(program, func(t *testing.T) {

@@ -48,8 +48,8 @@ func fence(text string) string {
 
 var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
-// Loader is what 'scx_temper --help' says, from its source, options.c.
-func Loader(source []byte) (string, error) {
+// LoaderHelp is what 'scx_temper --help' says, from its source, options.c.
+func LoaderHelp(source []byte) (string, error) {
 	_, rest, ok := strings.Cut(string(source), "static const char help[] =")
 	text, _, ok2 := strings.Cut(rest, "\";\n")
 	if !ok || !ok2 {
@@ -63,8 +63,17 @@ func Loader(source []byte) (string, error) {
 		}
 		help.WriteString(line)
 	}
+	return help.String(), nil
+}
+
+// Loader is the page of what 'scx_temper --help' says.
+func Loader(source []byte) (string, error) {
+	help, err := LoaderHelp(source)
+	if err != nil {
+		return "", err
+	}
 	return "# scx_temper\n" + notice + "The loader. `temper agent` starts it; it also runs alone. Exit statuses: [operations](../operations.md#exit-statuses).\n\n" +
-		fence(help.String()), nil
+		fence(help), nil
 }
 
 // Configuration is the commented example, which config's own test holds against the defaults.
