@@ -215,7 +215,7 @@ var allReach = []reachRow{
 	{trick: "freezer", who: "user"},
 	{trick: "stop-read", who: "user"},
 	{trick: "robust", who: "user", late: 2 * time.Millisecond},
-	{trick: "sockets", who: "user", kernel: 0.6, late: 12 * time.Millisecond}, // its worker looks for them with preemption off
+	{trick: "sockets", who: "user", kernel: 0.6, late: 12 * time.Millisecond},              // its worker looks for them with preemption off
 	{trick: "packets", who: "user", kernel: 0.4, beside: 0.01, late: 3 * time.Millisecond}, // 2 ms at once, with preemption off
 }
 
