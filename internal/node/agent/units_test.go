@@ -44,7 +44,7 @@ func TestUnitWithoutSystemdIsRoots(t *testing.T) {
 	if err := os.Chown(root.Cgroup("/a-user"), 1000, 1000); err != nil {
 		t.Fatal(err)
 	}
-	for unit, want := range map[string]string{"web.service": "/shop/web.service", "other.service": ""} {
+	for unit, want := range map[string]string{"web.service": "/shop/web.service", "other.service": "/system.slice/other.service"} {
 		if got, err := unitCgroup(root, unit); err != nil || got != want {
 			t.Errorf("%s: %q, %v; want %q", unit, got, err, want)
 		}
