@@ -86,8 +86,8 @@ record() { # FILE, then the arguments of 'temper-lab'
 	mkdir -p "$(dirname "$out/$1")"
 	"$lab" "${@:2}" --json "$out/$1" </dev/null
 }
-record cost/2cpu.json cost --cpus 2 --arms eevdf,temper,simple,layered,lavd
-for cpus in 4 8 16; do
+record cost/2cpu-peers.json cost --cpus 2 --arms eevdf,temper,simple,layered,lavd
+for cpus in 2 4 8 16; do
 	record "cost/${cpus}cpu.json" cost --cpus "$cpus" --arms eevdf,temper
 done
 record observed/chain-2cpu.json observe chain --steps 1,2,4,8 --seconds "$(scaled 2)" --warm-up 2
