@@ -81,7 +81,7 @@ func (a archive) addService(userland string) error {
 
 func (a archive) addOurs(assets Assets) error {
 	ours := map[string]string{"init": guestInit}
-	for _, p := range guestPrograms {
+	for _, p := range GuestPrograms {
 		ours["bin/"+p] = "build/guest/" + p
 	}
 	for name, asset := range ours {

@@ -42,7 +42,7 @@ echo '{"kind":"ready","ready":{"kernel":"6.18.1"}}' >data.jsonl
 wait
 `,
 	}
-	for _, p := range []string{"chain", "cost", "crowd", "lateness", "mcload", "preempt", "quantum", "reach", "resize", "share", "spin", "web"} {
+	for _, p := range lab.GuestPrograms {
 		files["assets/build/guest/"+p] = p
 	}
 	for name, text := range files {
