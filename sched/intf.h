@@ -10,6 +10,7 @@
 #define TEMPER_OPS_NAME "temper"
 #define TEMPER_MAX_CPUS 512
 #define TEMPER_MAX_CGROUPS 16384 /* a power of two */
+#define TEMPER_MAX_LEVELS 256 /* of cgroups, below the root */
 #define TEMPER_ABI 9 /* raised whenever a struct below changes its layout */
 #define TEMPER_WATCHDOG_MS 30000 /* a runnable task that waits for longer has the kernel throw the scheduler out */
 

@@ -15,8 +15,9 @@
  * only the cgroup namespace of whoever happens to run.
  *
  * Limits: MAX_CGROUPS at a time, the last RESERVED_SLOTS of them for cgroups that belong to root, so that no
- * user who was given a subtree can use them up. Tasks of a cgroup beyond that run as background, whatever its tier and
- * its own limit, within its parent's limits: nobody gains by it. The kernel names the cpu
+ * user who was given a subtree can use them up; and none below the first MAX_LEVELS, since each level is looked at where a
+ * task is queued, begins and ends its turn, with interrupts off. Tasks of a cgroup beyond that run as background, whatever
+ * its tier and its own limit, within its parent's limits: nobody gains by it. The kernel names the cpu
  * controller's cgroup: where that controller is off, the nearest ancestor that has it.
  */
 #ifndef TEMPER_TIER_BPF_H
@@ -25,14 +26,15 @@
 #include "stats.bpf.h"
 
 #define MAX_CGROUPS TEMPER_MAX_CGROUPS
+#define MAX_LEVELS TEMPER_MAX_LEVELS
 #define NO_SLOT 0 /* slot 0 is never given away */
 #define RESERVED_SLOTS 2048 /* those below */
-#define SHARED_SLOT (1U << 31) /* an ancestor's, of a cgroup beyond MAX_CGROUPS */
+#define SHARED_SLOT (1U << 31) /* an ancestor's, of a cgroup beyond MAX_CGROUPS or MAX_LEVELS */
 #define NEAR_LEVELS 8
 
 /*
  * Evaluate `step`, which goes up a level and says whether there is another, until it says no. An iterator has no bound
- * but the number of cgroups, and costs more than a level does: the first levels go without one.
+ * but a number, and costs more than a level does: the first levels go without one.
  */
 #define climb(step)                                                       \
 	({                                                                \
@@ -41,7 +43,7 @@
 		for (int __n = 0; __more && __n < NEAR_LEVELS; __n++)     \
 			__more = (step);                                  \
 		if (__more)                                               \
-			bpf_for(__i, 0, MAX_CGROUPS)                      \
+			bpf_for(__i, NEAR_LEVELS, MAX_LEVELS + 1)         \
 				if (!(step))                              \
 					break;                            \
 	})
@@ -122,17 +124,25 @@ static __always_inline u64 ancestor_id(struct cgroup *cgrp, u32 level)
 	return BPF_CORE_READ(ancestor, kn, id);
 }
 
-/* Of a cgroup that has no slot, its nearest ancestor's. It climbs the levels of one cgroup. */
+/*
+ * Of a cgroup that has no slot, its nearest ancestor's. Where one has none, those below have none either: in as many steps as
+ * a level has bits, at any depth.
+ */
 static __noinline u32 shared_slot(struct cgroup *cgrp)
 {
-	u32 level = cgrp->level, slot = NO_SLOT, i;
+	u32 known = 0, unknown = cgrp->level, nearest = NO_SLOT;
 
-	bpf_for(i, 0, level) {
-		slot = known_slot(ancestor_id(cgrp, level - 1 - i));
-		if (slot != NO_SLOT)
-			break;
+	for (int i = 0; i < 32 && known < unknown; i++) {
+		u32 level = known + (unknown - known) / 2, slot = known_slot(ancestor_id(cgrp, level));
+
+		if (slot == NO_SLOT) {
+			unknown = level;
+		} else {
+			known = level + 1;
+			nearest = slot;
+		}
 	}
-	return slot | SHARED_SLOT;
+	return nearest | SHARED_SLOT;
 }
 
 static u32 stored_slot(struct cgroup *cgrp)
@@ -302,7 +312,7 @@ static void open_slot(struct cgroup *cgrp, u32 weight)
 	if (above)
 		bpf_cgroup_release(above);
 	/* Below one that found none, what that one was given is not known either. */
-	index = (parent & SHARED_SLOT) ? NO_SLOT : free_slot(cgrp);
+	index = (parent & SHARED_SLOT) || cgrp->level > MAX_LEVELS ? NO_SLOT : free_slot(cgrp);
 	s = index == NO_SLOT ? NULL : slot_at(index);
 	if (!s) {
 		COUNT(crowded);

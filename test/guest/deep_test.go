@@ -86,10 +86,11 @@ func TestWhatIsKnownOfDeepTrees(t *testing.T) {
 	}
 }
 
-// A user who was given a subtree nests as deep as he likes: its tier and its limit hold at any depth.
+// A user who was given a subtree nests as deep as he likes: its tier and its limit hold at any depth, be it one at which the
+// scheduler knows no cgroup.
 func depthIsNoWayOut(t *testing.T) {
 	n := runtime.NumCPU()
-	for _, depth := range []int{23, 30, 200} {
+	for _, depth := range []int{23, 30, 200, 300} {
 		t.Run(fmt.Sprint(depth), func(t *testing.T) {
 			const quota, period = 30 * time.Millisecond, 100 * time.Millisecond
 			limit(t, "/standard/limited", quota, period)
@@ -116,6 +117,30 @@ func depthIsNoWayOut(t *testing.T) {
 				t.Errorf("background has %.3f beside critical", got[1])
 			}
 		})
+	}
+}
+
+// Who nests his cgroups a thousand deep, with a limit at each level, keeps critical waiting for what the kernel does at each
+// level, and the scheduler does at the first of them. The last limit that it knows is kept. Before there was a last, critical
+// was 40 s late.
+func deepCgroupsDoNotDelayCritical(t *testing.T) {
+	const depth, mostP99, longest = 1000, 40 * time.Millisecond, 300 * time.Millisecond
+	deep := "/background" + strings.Repeat("/d", depth)
+	controlledCgroup(t, deep)
+	for _, cg := range cgroup.Ancestors(deep)[2:] {
+		write(t, root.Cgroup(cg+"/cpu.max"), "90000 100000")
+	}
+	last := cgroup.Ancestors(deep)[enforce.MaxLevels]
+	write(t, root.Cgroup(last+"/cpu.max"), "80000 100000")
+	spin(t, deep, 2*runtime.NumCPU())
+	eventually(t, "the last limit that is known is felt", func() bool { return limitOf(t, last).Holds > 10 })
+	late := measureLateness(t, 300)
+	t.Logf("critical is late by %v; want p99 within %v, longest within %v", late, mostP99, longest)
+	if late.p99 > mostP99 || late.longest > longest {
+		t.Error("it is late for longer")
+	}
+	if n := look(t).Crowded; n != depth+1-enforce.MaxLevels {
+		t.Errorf("%d cgroups are crowded, want %d", n, depth+1-enforce.MaxLevels)
 	}
 }
 

@@ -28,6 +28,7 @@ func TestTimedTiers(t *testing.T) {
 		{"SharesFollowNestedWeightsAndNice", sharesFollowNestedWeightsAndNice},
 		{"WhoLagsGivesWay", whoLagsGivesWay},
 		{"DepthIsNoWayOut", depthIsNoWayOut},
+		{"DeepCgroupsDoNotDelayCritical", deepCgroupsDoNotDelayCritical},
 		{"WhoIsAskedToEndHasATurn", whoIsAskedToEndHasATurn},
 		{"SystemAnswersAtFullCriticalLoad", systemAnswersAtFullCriticalLoad},
 	})

@@ -113,7 +113,7 @@ func limitsHonoured(seen *status.Status) metav1.Condition {
 	case seen.LimitsMode == config.LimitsIgnore:
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, "Ignored", "CPU limits are not kept, as the policy says"
 	case seen.Crowded > 0:
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, "TooManyCgroups", fmt.Sprintf("CPU limits of %d cgroups are not kept: the node has more cgroups than can be told apart", seen.Crowded)
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, "TooManyCgroups", fmt.Sprintf("CPU limits of %d cgroups are not kept: the node has more cgroups, or more levels of them, than can be told apart", seen.Crowded)
 	default:
 		c.Reason, c.Message = "Temper", "Temper keeps CPU limits, "+seen.LimitsMode
 	}

@@ -12,6 +12,9 @@ const OpsName = "temper"
 // MaxCgroups is how many the scheduler can tell apart, and one.
 const MaxCgroups = 16384
 
+// MaxLevels is how many levels below the root it can tell apart.
+const MaxLevels = 256
+
 // ABI is the layout of the maps that this code can read.
 const ABI = 9
 

@@ -43,7 +43,7 @@ var values = map[string]int{
 	"LOAN_GAPS": LoanGaps, "LOAN_IDLE": LoanIdle, "LOAN_NEVER": LoanNever,
 	"LIMITS_PACED": LimitsPaced, "LIMITS_GAP": LimitsGap, "LIMITS_FREEZE": LimitsFreeze, "LIMITS_IGNORE": LimitsIgnore,
 	"WAIT_ANY_CPU": WaitAnyCPU, "WAIT_ONE_CPU": WaitOneCPU, "WAIT_LIMIT": WaitLimit, "WAIT_REAL_TIME": WaitRealTime, "NR_WAITS": WaitCauses,
-	"TEMPER_WATCHDOG_MS": WatchdogMs, "TEMPER_ABI": ABI, "TEMPER_MAX_CGROUPS": MaxCgroups, "TEMPER_HIST_BUCKETS": HistBuckets, "TEMPER_MARKS": Marks,
+	"TEMPER_WATCHDOG_MS": WatchdogMs, "TEMPER_ABI": ABI, "TEMPER_MAX_CGROUPS": MaxCgroups, "TEMPER_MAX_LEVELS": MaxLevels, "TEMPER_HIST_BUCKETS": HistBuckets, "TEMPER_MARKS": Marks,
 	"TEMPER_OK": exit.OK, "TEMPER_FAILED": exit.Failed, "TEMPER_USAGE": exit.Usage, "TEMPER_NOT_ROOT": exit.NotRoot,
 	"TEMPER_NO_SCHED_EXT": exit.NoSchedExt, "TEMPER_BAD_BTF": exit.BadBTF, "TEMPER_OTHER_SCHEDULER": exit.OtherScheduler,
 	"TEMPER_LIMITS_PRESENT": exit.LimitsPresent, "TEMPER_LOAD_FAILED": exit.LoadFailed, "TEMPER_CONFIG": exit.Config,

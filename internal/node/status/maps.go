@@ -34,7 +34,8 @@ func (s *Status) fromMaps(m *enforce.Snapshot, monotonic time.Duration) {
 	}
 	s.Crowded = int(m.Stats.Crowded)
 	if s.Crowded > 0 {
-		s.problem("%d cgroups are beyond the %d that can be told apart: their tasks run as background, within the limit of the cgroup above", s.Crowded, enforce.MaxCgroups-1)
+		s.problem("%d cgroups are beyond the %d, or the %d levels, that can be told apart: their tasks run as background, within the limit of the cgroup above",
+			s.Crowded, enforce.MaxCgroups-1, enforce.MaxLevels)
 	}
 	var count [tier.Count]int
 	for _, a := range m.Tiers {

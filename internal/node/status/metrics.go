@@ -67,7 +67,7 @@ var (
 	taken     = declare("gauge", "real_time_cpus", "CPUs that a real-time task has had for 0.3 s or longer; starving: others wait there.", "starving")
 	throttles = declare("counter", "real_time_throttles_total", "Turns of 50 ms that were taken from real-time tasks for those that waited.")
 
-	crowded      = declare("gauge", "cgroups_crowded", "Cgroups beyond the 16,383 that can be told apart: their tasks run as background, and limits of their own are not kept.")
+	crowded      = declare("gauge", "cgroups_crowded", "Cgroups beyond the 16,383, or the 256 levels, that can be told apart: their tasks run as background, and limits of their own are not kept.")
 	limitCPUs    = declare("gauge", "limit_cpus", "Quota over period of a cgroup with a limit; the label mode says how it is kept.", "cgroup", "mode")
 	limitUsed    = declare("counter", "limit_used_seconds_total", "CPU time that a cgroup used while it had a limit.", "cgroup")
 	limitBeyond  = declare("counter", "limit_beyond_seconds_total", "CPU time that it used beyond its limit, in gaps.", "cgroup")
