@@ -122,7 +122,7 @@ static u32 tier_of(struct task_struct *p, struct task_state *t, u32 home, u64 no
  */
 static __noinline u32 enter_tier(struct task_struct *p, struct task_state *t, u64 now)
 {
-	u32 home = home_tier(p, t), before = t->tier;
+	u32 home = home_tier(p, t);
 	bool wakes = !t->active;
 
 	if (wakes) {
@@ -139,7 +139,9 @@ static __noinline u32 enter_tier(struct task_struct *p, struct task_state *t, u6
 		activate(t, home, p->scx.weight);
 	}
 	t->tier = tier_of(p, t, home, now);
-	begin_vtime(p, t, t->tier != before, wakes);
+	/* Whoever finds a CPU idle is in no queue, and is compared with those that are when its turn ends. */
+	if (wakes || t->vtime_tier != t->tier)
+		queue_position(p, t);
 	return t->tier;
 }
 
