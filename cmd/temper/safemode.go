@@ -20,7 +20,7 @@ alone, too, also after a reboot. CPU limits are kept by the kernel then, as ever
 the reason.
 
 It does the same as writing and removing ` + agent.SafeModeFile + `, and waits until the scheduler has left. It needs
-no agent, and no API server.`,
+no agent, and no API server. An agent that has not acted within 10 seconds is done without.`,
 		Example: `  temper safe-mode on --reason 'p99 of checkout is odd'
   temper safe-mode off`,
 		ValidArgs: []string{"on", "off"},

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -141,6 +142,40 @@ func TestSafeMode(t *testing.T) {
 		}
 	}
 	a.await(enforce.SCX)
+}
+
+// Whoever is to have the kernel's own scheduler has it, also beside an agent that hangs or a scx_temper without one.
+func TestSafeModeWithoutAnAgentsHelp(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		attach func(t *testing.T)
+		says   string // what status says beforehand, once the file is there
+	}{
+		{"an agent that hangs", func(t *testing.T) {
+			a := startAgent(t, batch)
+			a.await(enforce.SCX)
+			if err := a.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = a.cmd.Process.Signal(syscall.SIGCONT) })
+		}, "has not acted on it"},
+		{"scx_temper alone", func(t *testing.T) { attach(t) }, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.attach(t)
+			t.Cleanup(func() { temperCommand(t, "safe-mode", "off") })
+			write(t, root.Path("/etc/temper/safe-mode"), "odd\n")
+			if p := look(t).Problems; c.says != "" && !slices.ContainsFunc(p, func(p string) bool { return strings.Contains(p, c.says) }) {
+				t.Errorf("problems %q, want one that %s", p, c.says)
+			}
+			if code, _, stderr := temperCommand(t, "safe-mode", "on"); code != exit.OK {
+				t.Errorf("status %d: %s", code, stderr)
+			}
+			if s := kernel(t); s.State != "disabled" {
+				t.Errorf("the kernel says %+v", s)
+			}
+		})
+	}
 }
 
 func TestAgentDeathLeavesTheSchedulerToTheNext(t *testing.T) {

@@ -3,10 +3,13 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"temper.dev/temper/internal/base/exit"
 	"temper.dev/temper/internal/base/host"
@@ -14,7 +17,7 @@ import (
 )
 
 // EnterSafeMode keeps the node at the kernel's own scheduler until LeaveSafeMode, for the reason given. It returns
-// once the kernel has it: the agent's doing, or its own where no agent runs.
+// once the kernel has it: the agent's doing, or its own where no agent runs, or none that answers.
 func EnterSafeMode(ctx context.Context, root host.Root, reason string) error {
 	if err := isNode(root); err != nil {
 		return err
@@ -26,12 +29,28 @@ func EnterSafeMode(ctx context.Context, root host.Root, reason string) error {
 	if err := writeReason(file, reason); err != nil {
 		return err
 	}
-	if !Locked(root) {
-		if err := detach(root, ""); err != nil {
-			return err
-		}
+	if Locked(root) && untilGone(ctx, root, agentHasActed) == nil {
+		return nil
 	}
-	return untilGone(ctx, root)
+	if err := takeOff(root); err != nil {
+		return err
+	}
+	return untilGone(ctx, root, isAway)
+}
+
+// takeOff detaches the scheduler without an agent's help: scx_temper does that as it ends, and a new one where none runs.
+func takeOff(root host.Root) error {
+	maps, err := enforce.ReadPinned(root.Pins())
+	if err != nil {
+		return detach(root, "")
+	}
+	pid := int(maps.Info.LoaderPID)
+	// Nobody else who has its number by now is to end.
+	name, err := host.Read(root.Path(fmt.Sprintf("/proc/%d/comm", pid)))
+	if err != nil || name != enforce.LoaderName {
+		return detach(root, "")
+	}
+	return unix.Kill(pid, unix.SIGTERM)
 }
 
 // writeReason keeps the reason of whoever was here before, where none is given.
@@ -66,23 +85,30 @@ func isNode(root host.Root) error {
 	return nil
 }
 
-// untilGone looks until scx_temper's scheduler has left: the kernel tells nobody.
-func untilGone(ctx context.Context, root host.Root) error {
+func isAway(root host.Root) (bool, error) {
+	s, err := root.Scheduler()
+	return s.Ops != enforce.OpsName, err
+}
+
+// agentHasActed is more than that the scheduler is away: while it leaves, the state is "disabling", and an agent that has not
+// noticed yet may be about to attach it.
+func agentHasActed(root host.Root) (bool, error) {
+	away, err := isAway(root)
+	return away && (!Locked(root) || isOff(root)), err
+}
+
+// untilGone looks until the scheduler has left: the kernel tells nobody.
+func untilGone(ctx context.Context, root host.Root, gone func(host.Root) (bool, error)) error {
 	const every, within = 20 * time.Millisecond, 2 * stopWithin
 	ctx, stop := context.WithTimeout(ctx, within)
 	defer stop()
 	for {
-		s, err := root.Scheduler()
-		if err != nil {
+		if done, err := gone(root); done || err != nil {
 			return err
-		}
-		// While it leaves, the state is "disabling". An agent that has not noticed yet may be about to attach it.
-		if s.Ops != enforce.OpsName && (!Locked(root) || isOff(root)) {
-			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return exit.New(exit.Failed, "see 'temper status', and the agent's log", "the scheduler is still attached after %v", within)
+			return exit.New(exit.Failed, "press SysRq-S, which makes the kernel detach any sched_ext scheduler", "the scheduler is still attached after %v", within)
 		case <-time.After(every):
 		}
 	}

@@ -197,14 +197,17 @@ func Detach(path, dir string) error {
 	return nil
 }
 
+// LoaderName is the program that attaches the scheduler.
+const LoaderName = "scx_temper"
+
 // FindLoader is scx_temper's path: next to this program, else in PATH.
 func FindLoader() (string, error) {
 	if self, err := os.Executable(); err == nil {
-		if path, err := exec.LookPath(filepath.Join(filepath.Dir(self), "scx_temper")); err == nil {
+		if path, err := exec.LookPath(filepath.Join(filepath.Dir(self), LoaderName)); err == nil {
 			return path, nil
 		}
 	}
-	path, err := exec.LookPath("scx_temper")
+	path, err := exec.LookPath(LoaderName)
 	if err != nil {
 		return "", exit.New(exit.Failed, "install it next to temper or in PATH", "no scx_temper: %w", err)
 	}

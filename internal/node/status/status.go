@@ -103,7 +103,7 @@ type Limit struct {
 	UsedSeconds   float64 `json:"used_s"`
 	BeyondSeconds float64 `json:"beyond_s"`        // of that, beyond the limit, in gaps
 	OverrunMs     float64 `json:"overrun_ms"`      // of that, before it was paid: by late timers, and tasks that are never held
-	Periods       uint64  `json:"periods"`         // of 10 ms or longer, in which it used something
+	Periods       uint64  `json:"periods"`         // of 10 ms or longer, in which it used something or waited
 	HeldPeriods   uint64  `json:"held_periods"`    // in which a task had to wait for the limit
 	Holds         uint64  `json:"holds"`           // times that a task had to wait for the limit
 	HeldSeconds   float64 `json:"held_s"`          // in which some task waited for it
@@ -205,6 +205,9 @@ func (s *Status) fromAgent(src Sources) {
 	s.Rung, s.Reason, s.Since = state.Rung, state.Reason, &state.Since
 	s.Cgroups = append(s.Cgroups, state.Members...)
 	s.Problems = append(s.Problems, state.Problems...)
+	if off := agent.SafeMode(src.Root); off != nil && state.Off == nil {
+		s.problem("%s, and the agent (process %d) has not acted on it", off.Message, state.PID)
+	}
 	if s.Rung == enforce.SCX && !s.Enforced {
 		s.Rung, s.Reason = enforce.Observe, "the kernel has no scheduler of Temper, and the agent has yet to see that"
 		s.problem("the agent believes that the scheduler is attached, the kernel says state %q, ops %q", s.Scheduler.State, s.Scheduler.Ops)
