@@ -109,9 +109,12 @@ __noinline u32 begin_half_period(u32 index, u64 now)
 	l->allowed_ns = allowance(l);
 	if (l->at % 2)
 		return 0;
-	if (paid != l->paid_before[(l->at - 2) % TEMPER_MARKS])
+	bool held = l->held || l->holds != l->holds_before;
+
+	/* One who waits all through a period counts as well: who divides the two has no more than 1. */
+	if (held || paid != l->paid_before[(l->at - 2) % TEMPER_MARKS])
 		l->periods++;
-	if (l->held || l->holds != l->holds_before)
+	if (held)
 		l->held_periods++;
 	l->holds_before = l->holds;
 	return 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "loader.h"
@@ -37,6 +39,12 @@ enum temper_status fail(enum temper_status status, const char *format, ...)
 		fflush(stdout);
 	}
 	return status;
+}
+
+/* What was asked for is not said if it is lost: in a pipe that nobody reads, or on a full disk. */
+enum temper_status end_output(void)
+{
+	return fflush(stdout) || ferror(stdout) ? fail(TEMPER_FAILED, "cannot write: %s", strerror(errno)) : TEMPER_OK;
 }
 
 void note(const char *format, ...)

@@ -102,7 +102,7 @@ static enum temper_status check_isolation(void)
 	if (!read_line("/sys/devices/system/cpu/isolated", cpus, sizeof(cpus)) || !*cpus)
 		return TEMPER_OK;
 	return fail(TEMPER_ISOLATED_CPUS,
-		    "the kernel was booted with isolcpus=%s, beside which it takes no sched_ext scheduler; boot without it, and use --fence",
+		    "the kernel was booted with isolcpus=%s, beside which it takes no sched_ext scheduler; boot without it, and set CPUs aside by a fence",
 		    cpus);
 }
 

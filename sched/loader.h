@@ -40,7 +40,7 @@ extern struct options options;
 
 /* The hash of the BPF object that this loader carries: by it a loader knows whether the scheduler it finds is its own. */
 extern const unsigned char object_sha256[32];
-void print_version(void);
+enum temper_status print_version(void);
 
 /* Fill `options`; leaves the process with a status on --help, --version or a usage error. */
 void parse_options(int argc, char **argv);
@@ -131,6 +131,7 @@ void release(struct scheduler *s);
 
 /* Events: text on stderr, and a JSON line on stdout with --json. */
 enum temper_status fail(enum temper_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+enum temper_status end_output(void);
 void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void say_attached(bool adopted);
 void say_exited(const struct temper_exit_info *info);

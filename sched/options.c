@@ -188,11 +188,10 @@ void parse_options(int argc, char **argv)
 			options.verbose = true;
 			break;
 		case VERSION:
-			print_version();
-			exit(TEMPER_OK);
+			exit(print_version());
 		case HELP:
 			fputs(help, stdout);
-			exit(TEMPER_OK);
+			exit(end_output());
 		case ':':
 			usage("no value for", argv[optind - 1]);
 			break;

@@ -138,6 +138,7 @@ static unsigned next_in(const unsigned long long *words, unsigned cpu)
 enum temper_status read_topology(struct temper_topology *topology, unsigned nr_cpus, bool *smt, unsigned *llcs)
 {
 	unsigned long long core[TEMPER_MAX_CPUS / 64];
+	bool all_fenced = true;
 
 	*smt = false;
 	*llcs = 0;
@@ -156,6 +157,7 @@ enum temper_status read_topology(struct temper_topology *topology, unsigned nr_c
 		status = siblings_of(cpu, core);
 		if (status)
 			return status;
+		all_fenced &= fenced;
 		next = next_in(core, cpu);
 		topology->next_sibling[cpu] = next;
 		*smt |= next != cpu;
@@ -164,5 +166,8 @@ enum temper_status read_topology(struct temper_topology *topology, unsigned nr_c
 		if (fenced && !(options.fence[WORD(next)] & BIT(next)))
 			return fail(TEMPER_USAGE, "a fence has whole cores: CPU %u is on the core of CPU %u, and not in it", next, cpu);
 	}
+	if (all_fenced && options.loan == LOAN_NEVER)
+		return fail(TEMPER_USAGE, "the fence has every CPU, and by 'never' background may run on none of them: leave a core out of the "
+					  "fence, or lend it by 'gaps' or 'idle'");
 	return TEMPER_OK;
 }

@@ -9,10 +9,11 @@ const unsigned char object_sha256[32] =
 #include "temper.sha256.h"
 	;
 
-void print_version(void)
+enum temper_status print_version(void)
 {
 	printf("version  %s\ncommit   %s\nobject   ", TEMPER_VERSION, *TEMPER_COMMIT ? TEMPER_COMMIT : "unknown");
 	for (unsigned i = 0; i < sizeof(object_sha256); i++)
 		printf("%02x", object_sha256[i]);
 	printf("\nabi      %d\n", TEMPER_ABI);
+	return end_output();
 }

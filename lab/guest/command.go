@@ -1,14 +1,14 @@
 package main
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"strconv"
+	"time"
 
 	"temper.dev/temper/lab/plan"
 )
@@ -22,42 +22,44 @@ func runCommand(ctx context.Context, c plan.Command) error {
 	}
 	cmd := exec.CommandContext(ctx, c.Argv[0], c.Argv[1:]...)
 	cmd.Env = append(os.Environ(), c.Env...)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	cmd.Stderr = cmd.Stdout
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	if err := logLines(out); err != nil {
-		return err
-	}
+	out := &lines{}
+	cmd.Stdout, cmd.Stderr = out, out
+	// What it has started may go on, and keep the output open for ever.
+	cmd.WaitDelay = time.Second
+	err := cmd.Run()
+	out.end()
+	exited, failed := errors.AsType[*exec.ExitError](err)
 	status := 0
-	if err := cmd.Wait(); err != nil {
-		exited, ok := errors.AsType[*exec.ExitError](err)
-		if !ok {
-			return err
-		}
+	switch {
+	case failed:
 		status = exited.ExitCode()
+	case errors.Is(err, exec.ErrWaitDelay):
+		emit(plan.Event{Kind: "log", Text: "temper-lab: what the command has started goes on, and is ended with the guest\n"})
+	case err != nil:
+		return err
 	}
 	emit(plan.Event{Kind: "done", Text: strconv.Itoa(status)})
 	return nil
 }
 
-func logLines(r io.Reader) error {
-	lines := bufio.NewReader(r)
+// lines are told one by one. Only the goroutine that copies the output writes them.
+type lines struct{ rest []byte }
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.rest = append(l.rest, b...)
 	for {
-		line, err := lines.ReadString('\n')
-		if line != "" {
-			emit(plan.Event{Kind: "log", Text: line})
+		i := bytes.IndexByte(l.rest, '\n')
+		if i < 0 {
+			return len(b), nil
 		}
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
+		emit(plan.Event{Kind: "log", Text: string(l.rest[:i+1])})
+		l.rest = l.rest[i+1:]
+	}
+}
+
+func (l *lines) end() {
+	if len(l.rest) > 0 {
+		emit(plan.Event{Kind: "log", Text: string(l.rest)})
 	}
 }
 

@@ -231,6 +231,8 @@ func TestTopologyUsageErrors(t *testing.T) {
 	for _, c := range cases {
 		refused(t, exit.Usage, c.why, exec.Command("scx_temper", c.option, c.value))
 	}
+	all := fmt.Sprintf("0-%d", runtime.NumCPU()-1)
+	refused(t, exit.Usage, "background may run on none of them", exec.Command("scx_temper", "--fence", all, "--loans", "never"))
 }
 
 // The programs are other ones for the verifier where the kernel may have more than 64 CPUs, most with every option: it takes

@@ -72,7 +72,7 @@ var (
 	limitUsed    = declare("counter", "limit_used_seconds_total", "CPU time that a cgroup used while it had a limit.", "cgroup")
 	limitBeyond  = declare("counter", "limit_beyond_seconds_total", "CPU time that it used beyond its limit, in gaps.", "cgroup")
 	limitOverrun = declare("counter", "limit_overrun_seconds_total", "CPU time that it used before it was paid: by late timers, and tasks that are never held.", "cgroup")
-	limitPeriods = declare("counter", "limit_periods_total", "Periods of the limit, of 10 ms or longer, in which it used something.", "cgroup")
+	limitPeriods = declare("counter", "limit_periods_total", "Periods of the limit, of 10 ms or longer, in which it used something or waited.", "cgroup")
 	limitHeldIn  = declare("counter", "limit_held_periods_total", "Periods in which a task had to wait for the limit.", "cgroup")
 	limitHolds   = declare("counter", "limit_holds_total", "Times that a task had to wait for its limit.", "cgroup")
 	limitHeld    = declare("counter", "limit_held_seconds_total", "Time in which some task waited for its limit.", "cgroup")
