@@ -53,7 +53,7 @@ the window lengths that follow; a bar that lies inside the spread is replaced by
 	}
 	f := cmd.Flags()
 	f.StringVar(&r.html, "html", "", "also write one self-contained HTML report to `FILE`")
-	f.StringVar(&r.json, "json", "", "also write pooled figures, bars and verdict as JSON to `FILE`")
+	f.StringVar(&r.json, "json", "", "also write pooled figures, bars and verdict as JSON to `FILE`; - writes them to standard output instead of the tables")
 	f.StringVar(&r.svg, "svg", "", "also write the picture of the first plan to `FILE`")
 	f.BoolVar(&r.bars, "bars", false, "also print each bar and the step that decides it")
 	f.BoolVar(&r.check, "check", false, "print the bars, and leave with status 1 if one fails")
@@ -78,7 +78,12 @@ func (r *benchReport) run(out io.Writer, paths []string) error {
 	if err != nil {
 		return exit.New(exit.Usage, "", "%w", err)
 	}
-	if err := r.writeText(out, summary); err != nil {
+	if r.json == "-" {
+		err = bench.EncodeJSON(out, summary)
+	} else {
+		err = r.writeText(out, summary)
+	}
+	if err != nil {
 		return err
 	}
 	if err := r.writeFiles(summary); err != nil {
@@ -127,7 +132,7 @@ func (r *benchReport) writeText(out io.Writer, s *bench.Summary) error {
 }
 
 func (r *benchReport) writeFiles(s *bench.Summary) error {
-	if r.json != "" {
+	if r.json != "" && r.json != "-" {
 		if err := bench.WriteJSON(r.json, s); err != nil {
 			return err
 		}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
@@ -67,10 +66,7 @@ func writeRecord(stdout io.Writer, r bench.Record, path string) error {
 	switch path {
 	case "":
 	case "-":
-		e := json.NewEncoder(stdout)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", "  ")
-		return e.Encode(r)
+		return bench.EncodeJSON(stdout, r)
 	default:
 		if err := bench.WriteJSON(path, r); err != nil {
 			return err

@@ -29,6 +29,9 @@ Signals are passed on, and the exit status is the command's.`,
   temper run --tier critical -- memcached -u nobody`,
 		Args: cli.UsageArgs(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if tierName == "" {
+				return exit.New(exit.Usage, "name one with --tier: system, critical, standard or background", "a tier is missing")
+			}
 			t, err := tier.Parse(tierName)
 			if err != nil {
 				return exit.New(exit.Usage, "name one with --tier", "%w", err)

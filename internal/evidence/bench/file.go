@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"temper.dev/temper/internal/base/exit"
 )
 
 // ReadRecord reads a record from a file.
@@ -29,17 +31,23 @@ func ReadRecord(path string) (Record, error) {
 
 // WriteJSON writes v to a file as indented JSON, whole or not at all.
 func WriteJSON(path string, v any) error {
-	return WriteFile(path, func(w io.Writer) error {
-		e := json.NewEncoder(w)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", "  ")
-		return e.Encode(v)
-	})
+	return WriteFile(path, func(w io.Writer) error { return EncodeJSON(w, v) })
+}
+
+// EncodeJSON writes v as indented JSON.
+func EncodeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
 }
 
 // WriteFile writes a file whole or not at all: an interrupted run leaves the old one, or none. What is no regular file
-// (a pipe, /dev/null) is written to and never replaced.
+// (a pipe, /dev/null) is written to and never replaced. A file "-" would be one that nobody meant.
 func WriteFile(path string, write func(io.Writer) error) error {
+	if path == "-" {
+		return exit.New(exit.Usage, "name a file", "- is not standard output here")
+	}
 	var content bytes.Buffer
 	if err := write(&content); err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"temper.dev/temper/internal/base/exit"
 	"temper.dev/temper/internal/evidence/bench"
 	"temper.dev/temper/internal/evidence/bench/benchtest"
 )
@@ -143,5 +144,16 @@ func TestCompare(t *testing.T) {
 	}
 	if _, err := bench.Compare([]byte(base), []byte("{")); err == nil || err.Error() != "record 2 of 2: unexpected EOF" {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Whoever means standard output gets no file of that name.
+func TestNoFileIsCalledMinus(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := bench.WriteJSON("-", 1); exit.StatusOf(err) != exit.Usage {
+		t.Errorf("%v; want status %d", err, exit.Usage)
+	}
+	if _, err := os.Stat("-"); err == nil {
+		t.Error("there is a file -")
 	}
 }

@@ -73,7 +73,7 @@ func Load(path string) (*Config, error) {
 	}
 	cfg, err := Parse(data)
 	if err != nil {
-		return nil, exit.New(exit.Config, "correct it; docs/reference/configuration.md has every key", "%s: %w", path, err)
+		return nil, exit.New(exit.Config, "correct it; configuration.md, in docs/reference or /usr/share/doc/temper, has every key", "%s: %w", path, err)
 	}
 	return cfg, nil
 }

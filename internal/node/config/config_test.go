@@ -81,9 +81,11 @@ func TestRefused(t *testing.T) {
 		{"no list", "tiers:\n  system:\n    cgroups: /a\n", "line 3: a list is expected here, as in [/a]"},
 		{"fallback", "fallback: idle\n", `line 1: fallback "idle": use cpu.idle or none`},
 		{"share", "systemShare: 0\n", "line 1: systemShare"},
-		{"reservation", "reservation: 0\n", "line 1: reservation \"0\": use a number of CPUs"},
+		{"part of a share", "systemShare: 12.5\n", `line 1: systemShare "12.5": use a whole percentage`},
+		{"reservation", "reservation: -1\n", "line 1: reservation \"-1\": use a number of CPUs"},
 		{"no number", "reservation: .nan\n", "line 1: reservation"},
-		{"fence", "fence: 3-2\n", `line 1: fence "3-2": use a list of CPUs`},
+		{"fence", "fence: 3-2\n", `line 1: fence "3-2": use CPUs in one word`},
+		{"fence as a list", "fence: [2]\n", `line 1: fence "[2]": use CPUs in one word`},
 		{"fence of a CPU too many", "fence: 0-512\n", "line 1: fence"},
 		{"loans", "loans: often\n", `line 1: loans "often": use gaps, idle or never`},
 		{"smt", "smt: both\n", `line 1: smt "both": use share or exclusive`},
@@ -111,6 +113,19 @@ func TestLoadStatus(t *testing.T) {
 		_, err := Load(path)
 		if exit.StatusOf(err) != exit.Config || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: status %d, %v", path, exit.StatusOf(err), err)
+		}
+	}
+}
+
+// A reservation of 0 is one: critical shares from the start. Without the key it always comes first.
+func TestNoReservationIsNotOneOfNothing(t *testing.T) {
+	for text, want := range map[string]*int64{"reservation: 0\n": new(int64(0)), "": nil} {
+		cfg, err := Parse([]byte(text))
+		if err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		if got := cfg.Reservation; (got == nil) != (want == nil) || got != nil && *got != *want {
+			t.Errorf("%q: reservation %v, want %v", text, got, want)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -90,9 +91,11 @@ func (d *duration) UnmarshalYAML(node *yaml.Node) error {
 type share struct{ value int }
 
 func (s *share) UnmarshalYAML(node *yaml.Node) error {
-	if err := node.Decode(&s.value); err != nil || s.value < 1 || s.value > 100 {
-		return fmt.Errorf("line %d: systemShare %q: use a percentage from 1 to 100", node.Line, node.Value)
+	value, err := strconv.Atoi(node.Value)
+	if err != nil || value < 1 || value > 100 {
+		return fmt.Errorf("line %d: systemShare %q: use a whole percentage from 1 to 100", node.Line, text(node))
 	}
+	s.value = value
 	return nil
 }
 
@@ -101,8 +104,8 @@ type cpus struct{ value *int64 }
 func (c *cpus) UnmarshalYAML(node *yaml.Node) error {
 	// Written so that what is not a number (.nan) is refused, too.
 	var cpus float64
-	if err := node.Decode(&cpus); err != nil || !(cpus >= 0.001 && cpus <= MostCPUs) {
-		return fmt.Errorf("line %d: reservation %q: use a number of CPUs such as 2.5", node.Line, node.Value)
+	if err := node.Decode(&cpus); err != nil || !(cpus == 0 || cpus >= 0.001 && cpus <= MostCPUs) {
+		return fmt.Errorf("line %d: reservation %q: use a number of CPUs such as 2.5; without the key critical always comes first", node.Line, text(node))
 	}
 	c.value = new(int64(math.Round(cpus * 1000)))
 	return nil
@@ -116,7 +119,7 @@ type fence struct{ value cpuset.CPUSet }
 func (f *fence) UnmarshalYAML(node *yaml.Node) (err error) {
 	f.value, err = cpuset.Parse(node.Value)
 	if list := f.value.List(); err != nil || len(list) == 0 || list[0] < 0 || list[len(list)-1] >= MostCPUs {
-		return fmt.Errorf("line %d: fence %q: use a list of CPUs such as 2-3,6-7", node.Line, node.Value)
+		return fmt.Errorf("line %d: fence %q: use CPUs in one word, such as 2-3,6-7", node.Line, text(node))
 	}
 	return nil
 }
@@ -148,9 +151,18 @@ func (f *fallback) UnmarshalYAML(node *yaml.Node) (err error) {
 	return err
 }
 
+// text is a value as written, also where it is a list or more keys.
+func text(node *yaml.Node) string {
+	if node.Kind == yaml.ScalarNode {
+		return node.Value
+	}
+	written, _ := yaml.Marshal(node) // what was read can be written
+	return strings.TrimSpace(string(written))
+}
+
 func oneOf(node *yaml.Node, key string, words ...string) (string, error) {
 	if last := len(words) - 1; !slices.Contains(words, node.Value) {
-		return "", fmt.Errorf("line %d: %s %q: use %s", node.Line, key, node.Value, strings.Join(words[:last], ", ")+" or "+words[last])
+		return "", fmt.Errorf("line %d: %s %q: use %s", node.Line, key, text(node), strings.Join(words[:last], ", ")+" or "+words[last])
 	}
 	return node.Value, nil
 }

@@ -20,7 +20,8 @@ type Look struct {
 	Enforced string    `json:"enforced"`             // as kubectl temper status says it
 	Tiers    []Tier    `json:"tiers"`                // from the highest
 	Pods     []Pod     `json:"pods"`                 // by name
-	Problems []string  `json:"problems,omitempty"`   // of a node's own look at itself
+	Why      string    `json:"reason,omitempty"`     // of a node's own look at itself: why tiers are not enforced
+	Problems []string  `json:"problems,omitempty"`   // the same: what 'temper status' has
 	Overrun  *Times    `json:"gap_overrun,omitzero"` // background ran on while a higher tier waited for its CPU
 	LoanBack *Times    `json:"loan_back,omitzero"`   // background ran on in the fence after a loan had ended
 }

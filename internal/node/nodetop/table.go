@@ -48,6 +48,9 @@ func (t Table) Write(w io.Writer, r *Round) {
 	t.pods(w, r)
 	t.reasons(w, r)
 	for _, n := range r.Nodes {
+		if n.Why != "" {
+			t.line(w, yellow, "not enforced: "+n.Why)
+		}
 		for _, p := range n.Problems {
 			t.line(w, yellow, "problem: "+p)
 		}

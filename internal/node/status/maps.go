@@ -25,6 +25,9 @@ func (s *Status) fromMaps(m *enforce.Snapshot, monotonic time.Duration) {
 		HeartbeatTimeoutS: float64(m.Info.HeartbeatTimeoutMs) / 1000, HeartbeatAgeS: max(0, age.Round(time.Millisecond).Seconds()),
 		BPFSHA256: hex.EncodeToString(m.Info.BPFSHA256[:]),
 	}
+	if s.Loader.Reserves && s.Loader.ReservationCPUs > float64(m.Info.NrCPUs) {
+		s.problem("the reservation is %.1f CPUs, and the node has %d: critical always comes first", s.Loader.ReservationCPUs, m.Info.NrCPUs)
+	}
 	if m.Exit.Kind != 0 && !s.Enforced {
 		s.problem("the kernel has thrown the scheduler out: %s (%s)", enforce.Text(m.Exit.Reason[:]), enforce.Text(m.Exit.Msg[:]))
 	}

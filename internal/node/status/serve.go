@@ -33,11 +33,11 @@ func Listen(address string) (net.Listener, error) {
 	if err == nil {
 		return listener, nil
 	}
-	status := exit.Failed
+	status, cure := exit.Failed, "name a free one with --metrics"
 	if _, wrong := errors.AsType[*net.AddrError](err); wrong {
-		status = exit.Usage
+		status, cure = exit.Usage, "use HOST:PORT, such as localhost:9770"
 	}
-	return nil, exit.New(status, "name a free one with --metrics", "metrics cannot be served at %s: %w", address, err)
+	return nil, exit.New(status, cure, "metrics cannot be served at %s: %w", address, err)
 }
 
 // Serve answers scrapes of /metrics at address until ctx ends.

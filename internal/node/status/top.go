@@ -28,8 +28,8 @@ func Top(root host.Root, name string) *nodetop.Round {
 	l := nodetop.Look{Node: name, Time: r.Time, Live: true, Rung: string(seen.Rung), Enforced: "no", Problems: seen.Problems}
 	if seen.Enforced {
 		l.Enforced = "yes"
-	} else if seen.Reason != "" {
-		l.Problems = append([]string{seen.Reason}, l.Problems...)
+	} else {
+		l.Why = seen.Reason
 	}
 	l.Fill(families, cgroupsOf(root, seen.Cgroups))
 	r.Nodes = append(r.Nodes, l)

@@ -35,7 +35,7 @@ func TestTopOfAPlainNode(t *testing.T) {
 	if l := r.Nodes[0]; l.Node != "here" || l.Enforced != "no" || l.Rung != "observe" || !l.Live || len(l.Tiers) != tier.Count || len(l.Pods) != 0 || l.Overrun != nil {
 		t.Errorf("%+v", l)
 	}
-	if got := r.Nodes[0].Problems; len(got) != 1 || !strings.HasPrefix(got[0], "no agent runs") {
-		t.Errorf("its problems are %q; want that no agent runs", got)
+	if l := r.Nodes[0]; len(l.Problems) != 0 || !strings.HasPrefix(l.Why, "no agent runs") {
+		t.Errorf("it is not enforced since %q, with problems %q; want that no agent runs, and none", l.Why, l.Problems)
 	}
 }
