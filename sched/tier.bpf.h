@@ -131,11 +131,14 @@ static __always_inline u64 ancestor_id(struct cgroup *cgrp, u32 level)
  */
 static __noinline u32 shared_slot(struct cgroup *cgrp)
 {
-	u32 known = 0, unknown = cgrp->level, nearest = NO_SLOT;
+	u32 known = 0, unknown = cgrp->level, nearest = NO_SLOT, i;
 
-	for (int i = 0; i < 32 && known < unknown; i++) {
-		u32 level = known + (unknown - known) / 2, slot = known_slot(ancestor_id(cgrp, level));
+	bpf_for(i, 0, 32) { /* an iterator: the verifier follows one step, not all */
+		u32 level = known + (unknown - known) / 2, slot;
 
+		if (known >= unknown)
+			break;
+		slot = known_slot(ancestor_id(cgrp, level));
 		if (slot == NO_SLOT) {
 			unknown = level;
 		} else {
