@@ -159,25 +159,25 @@ func TestVerdict(t *testing.T) {
 	}{
 		"passes": {map[string][]bench.Step{
 			"cpuidle": ladder(func(_, l *bench.Step) { l.P99, l.BackgroundWork = 14, 800 }), "temper": good,
-		}, "chain, 2 CPUs: temper keeps p99 lowest under load (at most 1.00 times the floor; cpuidle 1.40), temper gets most background work (at every loaded step at least 100 % of the best arm's), and stock is not good enough at any loaded step; Temper passes all 10 checks of the bars."},
+		}, "Chain, 2 CPUs: temper keeps p99 lowest under load, at most 1.00 times the floor (cpuidle 1.40). temper gets most background work, at every loaded step at least 100 % of the best arm's. Stock is not good enough at any loaded step. Temper passes all 10 checks of the bars."},
 		"stock is as good": {map[string][]bench.Step{"cpuidle": good, "temper": good},
-			"chain, 2 CPUs: cpuidle and temper keep p99 lowest under load (at most 1.00 times the floor), cpuidle and temper get most background work (at every loaded step at least 100 % of the best arm's), and stock is good enough: cpuidle at every loaded step; Temper passes all 10 checks of the bars."},
+			"Chain, 2 CPUs: cpuidle and temper keep p99 lowest under load, at most 1.00 times the floor. cpuidle and temper get most background work, at every loaded step at least 100 % of the best arm's. Stock is good enough: cpuidle at every loaded step. Temper passes all 10 checks of the bars."},
 		"stock is better": {map[string][]bench.Step{"cpuidle": good, "temper": ladder(func(_, l *bench.Step) { l.P99 = 12 })},
-			"chain, 2 CPUs: cpuidle keeps p99 lowest under load (at most 1.00 times the floor; temper 1.20), cpuidle and temper get most background work (at every loaded step at least 100 % of the best arm's), and stock is good enough: cpuidle at every loaded step; Temper fails 1 of 10 checks of the bars: p99 at every step over the best stock arm at that step (temper, chain, 2 CPUs: 1.200 at 1 spinner, allowed 1.000)."},
+			"Chain, 2 CPUs: cpuidle keeps p99 lowest under load, at most 1.00 times the floor (temper 1.20). cpuidle and temper get most background work, at every loaded step at least 100 % of the best arm's. Stock is good enough: cpuidle at every loaded step. Temper fails 1 of 10 checks of the bars: p99 at every step over the best stock arm at that step (temper, chain, 2 CPUs: 1.200 at 1 spinner, allowed 1.000)."},
 		"a bar fails twice": {map[string][]bench.Step{
 			"cpuidle": ladder(func(_, l *bench.Step) { l.P99 = 14 }), "temper": ladder(func(a, l *bench.Step) { a.P50, l.P50 = 1.1*a.P50, 1.3*l.P50 }),
-		}, "chain, 2 CPUs: temper keeps p99 lowest under load (at most 1.00 times the floor; cpuidle 1.40), cpuidle and temper get most background work (at every loaded step at least 100 % of the best arm's), and stock is not good enough at any loaded step; Temper fails 3 of 10 checks of the bars: p50 at every step over the floor (2 times, worst temper, chain, 2 CPUs: 1.300 at 1 spinner, allowed 1.080), p50 at 0 spinners over the best stock arm at that step (temper, chain, 2 CPUs: 1.100 at 0 spinners, allowed 1.030)."},
+		}, "Chain, 2 CPUs: temper keeps p99 lowest under load, at most 1.00 times the floor (cpuidle 1.40). cpuidle and temper get most background work, at every loaded step at least 100 % of the best arm's. Stock is not good enough at any loaded step. Temper fails 3 of 10 checks of the bars: p50 at every step over the floor (2 times, worst temper, chain, 2 CPUs: 1.300 at 1 spinner, allowed 1.080), p50 at 0 spinners over the best stock arm at that step (temper, chain, 2 CPUs: 1.100 at 0 spinners, allowed 1.030)."},
 		"Temper did not run": {map[string][]bench.Step{"cpuidle": good},
-			"chain, 2 CPUs: cpuidle keeps p99 lowest under load (at most 1.00 times the floor), cpuidle gets most background work (at every loaded step at least 100 % of the best arm's), and stock is good enough: cpuidle at every loaded step; Temper did not run, so no bar was checked."},
+			"Chain, 2 CPUs: cpuidle keeps p99 lowest under load, at most 1.00 times the floor. cpuidle gets most background work, at every loaded step at least 100 % of the best arm's. Stock is good enough: cpuidle at every loaded step. Temper did not run, so no bar was checked."},
 		"nothing valid": {map[string][]bench.Step{"cpuidle": ladder(func(a, _ *bench.Step) { a.Valid = false })},
-			"chain, 2 CPUs: no arm has a valid window at every step, so none can be called best; Temper did not run, so no bar was checked."},
+			"Chain, 2 CPUs: no arm has a valid window at every step, so none can be called best. Temper did not run, so no bar was checked."},
 	} {
 		pools := []*bench.Pooled{pool(t, benchtest.Plain("chain", 1, test.arms))}
 		if got := bench.Verdict(pools, bench.Check(pools, nil)); got != test.want {
 			t.Errorf("%s:\ngot  %s\nwant %s", name, got, test.want)
 		}
 	}
-	if got := bench.Verdict(nil, nil); !strings.Contains(got, "no ladder") {
+	if got := bench.Verdict(nil, nil); !strings.Contains(got, "No ladder") {
 		t.Error(got)
 	}
 }

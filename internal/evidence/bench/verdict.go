@@ -42,12 +42,21 @@ func (p *Pooled) Standings() []Standing {
 	return out
 }
 
-// Verdict says in a sentence what the pools show: which arm is best, where stock is good enough, which bars fail.
+// Verdict says in sentences what the pools show: which arm is best, where stock is good enough, which bars fail.
 func Verdict(pools []*Pooled, results []BarResult) string {
-	return strings.Join(VerdictParts(pools, results), "; ") + "."
+	text := ""
+	for _, part := range VerdictParts(pools, results) {
+		text += " " + Sentence(part)
+	}
+	return strings.TrimSpace(text)
 }
 
-// VerdictParts are the verdict's clauses: one for each pool, then one for the bars.
+// Sentence is a part of a verdict as a sentence: a capital, a full stop.
+func Sentence(part string) string {
+	return strings.ToUpper(part[:1]) + part[1:] + "."
+}
+
+// VerdictParts are the verdict's parts, without their last stops: one for each pool, then one for the bars.
 func VerdictParts(pools []*Pooled, results []BarResult) []string {
 	if len(pools) == 0 {
 		return []string{"no ladder was judged"}
@@ -69,11 +78,11 @@ func (p *Pooled) verdict() string {
 		parts = append(parts, work)
 	}
 	if good, judged := p.StockGoodEnough(); good != "" {
-		parts = append(parts, "and stock is good enough: "+good)
+		parts = append(parts, "Stock is good enough: "+good)
 	} else if judged {
-		parts = append(parts, "and stock is not good enough at any loaded step")
+		parts = append(parts, "Stock is not good enough at any loaded step")
 	}
-	return strings.Join(parts, ", ")
+	return strings.Join(parts, ". ")
 }
 
 func tailVerdict(all []Standing) string {
@@ -89,11 +98,11 @@ func tailVerdict(all []Standing) string {
 			others = append(others, fmt.Sprintf("%s %.2f", s.Label, s.Tail))
 		}
 	}
-	text := fmt.Sprintf("%s %s p99 lowest under load (at most %.2f times the floor", list(names), verb(names, "keeps", "keep"), best)
+	text := fmt.Sprintf("%s %s p99 lowest under load, at most %.2f times the floor", list(names), verb(names, "keeps", "keep"), best)
 	if len(others) > 0 {
-		text += "; " + list(others)
+		text += " (" + list(others) + ")"
 	}
-	return text + ")"
+	return text
 }
 
 func workVerdict(all []Standing) string {
@@ -110,7 +119,7 @@ func workVerdict(all []Standing) string {
 			names = append(names, s.Label)
 		}
 	}
-	return fmt.Sprintf("%s %s most background work (at every loaded step at least %.0f %% of the best arm's)", list(names), verb(names, "gets", "get"), 100*most)
+	return fmt.Sprintf("%s %s most background work, at every loaded step at least %.0f %% of the best arm's", list(names), verb(names, "gets", "get"), 100*most)
 }
 
 func verb(names []string, one, many string) string {

@@ -58,7 +58,7 @@ func TestBelowFullLoadThroughputHasNoBar(t *testing.T) {
 	if len(results) != 0 {
 		t.Errorf("got %+v", results)
 	}
-	if got := bench.Verdict(pools, results); !strings.HasSuffix(got, "; no bar is about this scenario at this load.") {
+	if got := bench.Verdict(pools, results); !strings.HasSuffix(got, " No bar is about this scenario at this load.") {
 		t.Error(got)
 	}
 }

@@ -121,7 +121,14 @@ func Page(s *bench.Summary) (string, error) {
 		fence(b.String()), nil
 }
 
-// verdict is the summary's, a line for each plan and one for the bars.
+// verdict is the summary's: an item for each plan, one for the bars, and below it one for each bar that fails.
 func verdict(s *bench.Summary) string {
-	return "- " + strings.Join(bench.VerdictParts(s.Pools, s.Bars), "\n- ") + "\n"
+	parts := bench.VerdictParts(s.Pools, s.Bars)
+	text, failed := bench.BarsVerdict(s.Pools, s.Bars)
+	parts[len(parts)-1] = text
+	list := "- " + strings.Join(parts, "\n- ") + "\n"
+	for _, bar := range failed {
+		list += "    - " + bar + "\n"
+	}
+	return list
 }

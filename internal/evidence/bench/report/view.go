@@ -67,7 +67,7 @@ type runView struct {
 func newView(s *bench.Summary, curveStep int) (view, error) {
 	verdict, failed := bench.BarsVerdict(s.Pools, s.Bars)
 	v := view{
-		Title: "Temper: what the records show", Style: Style(), Verdict: sentence(verdict),
+		Title: "Temper: what the records show", Style: Style(), Verdict: bench.Sentence(verdict),
 		Arms: armsOf(s.Pools), Common: commonArms(s.Pools), Failed: failed,
 	}
 	verdicts := bench.VerdictParts(s.Pools, s.Bars)
@@ -76,7 +76,7 @@ func newView(s *bench.Summary, curveStep int) (view, error) {
 		if err != nil {
 			return view{}, err
 		}
-		pv.Verdict, pv.GoodEnough = sentence(verdicts[i]), p.GoodEnoughText()
+		pv.Verdict, pv.GoodEnough = bench.Sentence(verdicts[i]), p.GoodEnoughText()
 		for _, arm := range v.Common {
 			pv.Standings = append(pv.Standings, p.StandingText(arm))
 		}
@@ -129,7 +129,7 @@ func newPlanView(p *bench.Pooled, id string, curveStep int, bars []bench.BarResu
 	for _, s := range bench.Summarise(own) {
 		v.Bars = append(v.Bars, newBarView(s))
 	}
-	v.NoBars = sentence(bench.NoBars(p))
+	v.NoBars = bench.Sentence(bench.NoBars(p))
 	for _, run := range p.Seeds {
 		v.Runs = append(v.Runs, newRunView(p, run))
 	}
@@ -230,6 +230,3 @@ func commonArms(pools []*bench.Pooled) []string {
 	}
 	return out
 }
-
-// sentence makes one of a clause.
-func sentence(clause string) string { return strings.ToUpper(clause[:1]) + clause[1:] + "." }
