@@ -4,11 +4,9 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path"
 
 	"temper.dev/temper/internal/base/cgroup"
-	"temper.dev/temper/internal/base/exit"
 	"temper.dev/temper/internal/base/host"
 	"temper.dev/temper/internal/node/enforce"
 )
@@ -26,11 +24,6 @@ func NewLocal(root host.Root, configPath, loaderPath string, stderr io.Writer) (
 
 // NewWith makes an agent for the node at root that follows source.
 func NewWith(root host.Root, source Source, loaderPath string, log *slog.Logger, stderr io.Writer) (*Agent, error) {
-	if loaderPath != "" {
-		if _, err := exec.LookPath(loaderPath); err != nil {
-			return nil, exit.New(exit.Usage, "name a program with --loader, or leave the flag out", "scx_temper cannot be started: %w", err)
-		}
-	}
 	folder := path.Dir(SafeModeFile)
 	if err := os.MkdirAll(root.Path(folder), 0o755); err != nil {
 		log.Warn(SafeModeFile+" is looked for every "+resyncEvery.String()+" only", "error", err)
