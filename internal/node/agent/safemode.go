@@ -38,19 +38,45 @@ func EnterSafeMode(ctx context.Context, root host.Root, reason string) error {
 	return untilGone(ctx, root, isAway)
 }
 
-// takeOff detaches the scheduler without an agent's help: scx_temper does that as it ends, and a new one where none runs.
+// takeOff detaches the scheduler without an agent's help. scx_temper does that as it ends; one that was about to leave may leave
+// the scheduler to a successor, which is nobody's then.
 func takeOff(root host.Root) error {
-	maps, err := enforce.ReadPinned(root.Pins())
+	if maps, err := enforce.ReadPinned(root.Pins()); err == nil {
+		if err := endLoader(int(maps.Info.LoaderPID)); err != nil {
+			return err
+		}
+	}
+	return detach(root, "")
+}
+
+// endLoader ends a scx_temper, and waits for that. Nobody else who has its number by now is to end.
+func endLoader(pid int) error {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if errors.Is(err, unix.ESRCH) {
+		return nil
+	}
 	if err != nil {
-		return detach(root, "")
+		return err
 	}
-	pid := int(maps.Info.LoaderPID)
-	// Nobody else who has its number by now is to end.
-	name, err := host.Read(root.Path(fmt.Sprintf("/proc/%d/comm", pid)))
-	if err != nil || name != enforce.LoaderName {
-		return detach(root, "")
+	defer unix.Close(fd)
+	if name, err := host.Read(fmt.Sprintf("/proc/%d/comm", pid)); err != nil || name != enforce.LoaderName {
+		return nil // it has ended, or runs where its number is another one
 	}
-	return unix.Kill(pid, unix.SIGTERM)
+	if err := unix.PidfdSendSignal(fd, unix.SIGTERM, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
+		return err
+	}
+	for {
+		ended, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int((2 * stopWithin).Milliseconds()))
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return err
+		case ended == 0:
+			return fmt.Errorf("scx_temper, process %d, has not ended within %v", pid, 2*stopWithin)
+		default:
+			return nil
+		}
+	}
 }
 
 // writeReason keeps the reason of whoever was here before, where none is given.

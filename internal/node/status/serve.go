@@ -35,7 +35,7 @@ func Listen(address string) (net.Listener, error) {
 	}
 	status, cure := exit.Failed, "name a free one with --metrics"
 	if _, wrong := errors.AsType[*net.AddrError](err); wrong {
-		status, cure = exit.Usage, "use HOST:PORT, such as localhost:9770"
+		status, cure = exit.Usage, "use --metrics HOST:PORT, such as localhost:9770"
 	}
 	return nil, exit.New(status, cure, "metrics cannot be served at %s: %w", address, err)
 }
