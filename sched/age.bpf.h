@@ -118,7 +118,6 @@ static __always_inline void age(struct task_struct *p, struct task_state *t, u64
 		    s->moved > scx_bpf_dsq_nr_queued(queue) * last_round / ROUND)
 			return;
 		s->moved++;
-		t->vtime[tier] = to;
 	}
 	if ((s64)(p->scx.dsq_vtime - to) > 0 && move_forward(p, tier, queue, to))
 		COUNT_TIER(tier, aged);

@@ -85,6 +85,7 @@ static void start_letting_go(u32 index, u64 ns)
 
 static void hold(struct task_struct *p, struct task_state *t, u32 by, u64 now, u64 enq_flags)
 {
+	queue_position(p, t);
 	/* It was let go of, and others took the time: it comes before those that have come later. */
 	if (t->held_at)
 		enq_flags |= ENQ_HEAD;
@@ -113,13 +114,16 @@ static __noinline bool follow_mark(struct bpf_iter_scx_dsq *it, struct task_stru
 {
 	u32 mark = t->queued, tier = queued_tier(mark);
 
-	if (mark >= QUEUED_HELD)
-		return dsq_move(it, p, hold_queue(mark - QUEUED_HELD));
-	if (queued_kind(mark) != QUEUED_SHARED && queued_kind(mark) != QUEUED_PINNED)
-		return false;
-	u64 queue = queued_kind(mark) == QUEUED_SHARED ? shared_queue(tier) : pinned_queue(t->queued_cpu, tier);
+	/* As queue_position(), which hold() has asked, has it. */
+	u64 oldest = tier_clock[tier] - slice_ns[tier], vtime = p->scx.dsq_vtime;
 
-	return dsq_move_vtime(it, p, queue, virtual_deadline(p, t));
+	if ((s64)(vtime - oldest) < 0)
+		vtime = oldest;
+	if (queued_kind(mark) == QUEUED_SHARED)
+		return dsq_move_vtime(it, p, shared_queue(tier), vtime);
+	if (queued_kind(mark) == QUEUED_PINNED)
+		return dsq_move_vtime(it, p, pinned_queue(t->queued_cpu, tier), vtime);
+	return mark >= QUEUED_HELD && dsq_move(it, p, hold_queue(mark - QUEUED_HELD));
 }
 
 /* Has it waited in vain for so long, or does somebody wait for it? */

@@ -122,8 +122,8 @@ static u32 tier_of(struct task_struct *p, struct task_state *t, u32 home, u64 no
  */
 static __noinline u32 enter_tier(struct task_struct *p, struct task_state *t, u64 now)
 {
-	u32 home = home_tier(p, t), before = t->tier;
-	bool wakes = !t->active, was_system = t->active_tier == TIER_SYSTEM;
+	u32 home = home_tier(p, t);
+	bool wakes = !t->active;
 
 	if (wakes) {
 		t->runnable_at = now;
@@ -139,10 +139,9 @@ static __noinline u32 enter_tier(struct task_struct *p, struct task_state *t, u6
 		activate(t, home, p->scx.weight);
 	}
 	t->tier = tier_of(p, t, home, now);
-	/* What it had beyond the system's budget is nothing that its tier was due. */
-	if (was_system && home != TIER_SYSTEM)
-		t->vtime[t->tier % NR_TIERS] = 0;
-	begin_vtime(p, t, t->tier != before, wakes);
+	/* Whoever finds a CPU idle is in no queue, and is compared with those that are when its turn ends. */
+	if (wakes || t->vtime_tier != t->tier)
+		queue_position(p, t);
 	return t->tier;
 }
 

@@ -16,17 +16,9 @@
  * and by atomic addition on the next: additions commute, so no two levels are ever
  * locked together.
  *
- * A queue is ordered by virtual deadlines: by when a slice would be over that a task had as slowly as it is due it. Were it
- * ordered by virtual times, whoever is new or wakes would come first whatever its share, and those who take turns, be it
- * process by process, would have what one that runs on is denied. Example: with 1/10 of the tier, a slice of 3 ms is over
- * after 30 ms of virtual time; with 9/10 after 3.3 ms. Who slept has up to one slice of credit, and then is due at
- * once, if its cgroup's tasks together have had less than they are due; who is new has none.
- *
  * Limits: what a task is due changes while it runs, and is applied as it stands when
- * the task is charged, which for interrupted background is when it goes on. One that runs on lags by at most MOST_LAG, or
- * a slice of its own. A slice counts for no more than all CPUs can do in MOST_DEBT, and nobody is further ahead of the clock:
- * of the system beyond its budgets the clock knows nothing, and who was ahead of it by all that would not run for seconds.
- * Only the cgroup that a task is in is asked for what it has had: who has many cgroups can have their tasks take turns. The system's tasks beyond their budgets stand in other tiers, and are
+ * the task is charged, which for interrupted background is when it goes on. One that slept keeps at
+ * most one slice of credit, and one that runs on MOST_LAG. The system's tasks beyond their budgets stand in other tiers, and are
  * due there no more than the tier's own on that CPU. Critical work that is over its reservation (budget.bpf.h) queues with
  * standard; the weights of both then count as those of one tier.
  */
@@ -37,9 +29,7 @@
 #include "fence.bpf.h"
 
 #define WHOLE (1ULL << 30) /* a share of 1 */
-#define MOST_LAG (50 * MSEC) /* of virtual time, or a slice: one task may have twelve times as many turns as another, not more */
-#define MOST_AHEAD (100 * MSEC) /* of each CPU; in the order of deadlines, those of large share run ahead of the clock */
-#define MOST_DEBT (300 * MSEC) /* of each CPU: it and a slice of as much are over within the shortest patience of age.bpf.h */
+#define MOST_LAG (50 * MSEC) /* of virtual time: one task may have twelve times as many turns as another, not more */
 #define OWN_HOLDS (100 * MSEC) /* two periods of parole: where a tier's own task waits, one has run since */
 
 /*
@@ -48,8 +38,7 @@
  */
 static const u64 slice_ns[NR_TIERS] = { 3 * MSEC, 3 * MSEC, 3 * MSEC, 10 * MSEC };
 
-/* A tier's virtual time: the CPU time that its tasks have had, but at most MOST_AHEAD behind who started last. */
-static u64 tier_clock[NR_TIERS];
+static u64 tier_clock[NR_TIERS]; /* virtual time of the task that started last */
 
 /* One register holds the sum's number where it is compared and where it is used: a copy would not be bounded. */
 static __always_inline bool change_one(u32 *index, u64 tier, s32 by, s64 *delta)
@@ -183,63 +172,31 @@ static __always_inline void note_own(struct task_struct *p, u32 tier, u64 share,
 }
 
 /*
- * What an active task is due just now. One of the system that stands in another tier counts as no more than one of that tier's own:
- * where it is all that system has active, it would come before each of many. What serves this CPU counts as one of them, however
- * much system has elsewhere.
+ * A task of the system that stands in another tier counts as no more than one of that tier's own: where it is all that system
+ * has active, it would come before each of many. What serves this CPU counts as one of them, however much system has elsewhere,
+ * and is compared with them alone: its time starts from theirs, and not from the clock, which those of other CPUs move.
  */
-static __always_inline u64 due_share(struct task_struct *p, struct task_state *t)
+static __always_inline u64 vtime_beside_own(struct task_struct *p, u32 tier, u64 share, u64 used)
 {
-	u32 tier = t->tier, home = t->active_tier;
-	u64 share = share_of(t->cgroup, shares_with_services(t) ? SERVICES : home, t->active_weight);
+	struct own *own = own_of(p, tier);
+	u64 vtime = p->scx.dsq_vtime;
 
-	if (home == TIER_SYSTEM && tier != TIER_SYSTEM) {
-		struct own *own = own_of(p, tier);
-
-		if (ran_lately(own) && (serves_one_cpu(p) || own->share < share))
-			return own->share;
+	if (ran_lately(own)) {
+		if (serves_one_cpu(p) || own->share < share)
+			share = own->share;
+		if (serves_one_cpu(p) && (s64)(vtime - own->vtime) < 0)
+			vtime = own->vtime;
 	}
-	return share;
-}
-
-static __always_inline u64 most_debt(void)
-{
-	return MOST_DEBT * config.nr_online;
-}
-
-/* Virtual time within what a task may owe. */
-static __always_inline u64 within_debt(u64 vtime, u32 tier)
-{
-	u64 most = tier_clock[tier] + most_debt();
-
-	return (s64)(vtime - most) > 0 ? most : vtime;
-}
-
-/* Does what a task has in this tier count for the tier's clock? Not of the system beyond its budget, nor of who is lent it. */
-static __always_inline bool counts_in(u32 tier, u32 home)
-{
-	return tier == home || (tier > home && home != TIER_SYSTEM);
-}
-
-/* All tasks of a cgroup together are due what one of them is, times the sum of their weights over its own. */
-static __always_inline void charge_cgroup(struct task_state *t, u32 tier, u64 by)
-{
-	struct cgroup_slot *s = slot_at(t->cgroup);
-	u32 home = shares_with_services(t) ? SERVICES : t->active_tier;
-
-	if (!s || home >= NR_SUMS)
-		return;
-	u64 sum = s->sum[home];
-
-	relaxed_add(&s->vtime[tier], sum > t->active_weight ? by * t->active_weight / sum : by);
+	return vtime + used * WHOLE / share;
 }
 
 /* Charge a running task, and the tier that it belongs to, for the CPU time since it was last charged. */
 static void charge(struct task_struct *p, struct task_state *t)
 {
 	u64 used = p->se.sum_exec_runtime - t->charged_exec;
-	u32 home = t->active_tier, tier = t->tier;
+	u32 home = t->active_tier;
 
-	if (!used || home >= NR_TIERS || tier >= NR_TIERS)
+	if (!used || home >= NR_TIERS)
 		return;
 	struct temper_stats *s = get_stats();
 
@@ -247,23 +204,18 @@ static void charge(struct task_struct *p, struct task_state *t)
 		return;
 	t->charged_exec += used;
 	s->tier[home].run_ns += used;
-	u64 share = due_share(p, t), vtime = t->vtime[tier], by = used * WHOLE / share;
-	struct own *own = own_of(p, tier);
+	u64 share = share_of(t->cgroup, shares_with_services(t) ? SERVICES : home, t->active_weight);
 
-	/* It is compared with those of its CPU alone, and not with the clock, which those of others move. */
-	if (home == TIER_SYSTEM && tier != TIER_SYSTEM && serves_one_cpu(p) && ran_lately(own) && (s64)(vtime - own->vtime) < 0)
-		vtime = own->vtime;
-	if (by > most_debt())
-		by = most_debt();
-	if (counts_in(tier, home)) {
-		charge_cgroup(t, tier, by);
-		relaxed_add(&tier_clock[tier], used);
+	if (home == TIER_SYSTEM && t->tier != TIER_SYSTEM) {
+		set_vtime(p, vtime_beside_own(p, t->tier, share, used));
+	} else {
+		u64 vtime = p->scx.dsq_vtime + used * WHOLE / share;
+
+		set_vtime(p, vtime);
+		if (home == t->tier)
+			note_own(p, home, share, vtime);
 	}
-	vtime = within_debt(vtime + by, tier);
-	t->vtime[tier] = vtime;
-	if (home == tier)
-		note_own(p, home, share, vtime);
-	charge_budget(p, home, tier, used);
+	charge_budget(p, home, t->tier, used);
 }
 
 /* What it has used is charged where it was counted. */
@@ -276,69 +228,37 @@ static void deactivate(struct task_struct *p, struct task_state *t)
 	count_active(t, -1);
 }
 
-/* How long a slice takes in virtual time. Nothing for who was lent the tier, is to end, or serves a CPU: somebody waits for that. */
-static __always_inline u64 virtual_slice(struct task_struct *p, struct task_state *t)
+/* From where on a task may stand: with no more than a slice of credit. */
+static __always_inline u64 oldest_position(struct task_struct *p, u32 tier)
 {
-	u32 tier = t->tier;
-
-	if (tier >= NR_TIERS || tier < t->active_tier || serves_one_cpu(p))
-		return 0;
-	u64 ns = slice_ns[tier] * WHOLE / due_share(p, t);
-
-	return ns < most_debt() ? ns : most_debt();
+	if (tier != TIER_SYSTEM && serves_one_cpu(p) && ran_lately(own_of(p, tier)))
+		return own_of(p, tier)->vtime;
+	return tier_clock[tier] - slice_ns[tier];
 }
 
-/* Have the tasks of a cgroup together had as much as they are due? What they have had less is remembered up to a slice. */
-static __always_inline bool had_its_due(struct task_struct *p, struct task_state *t)
+/* Where in its tier's queue a task stands: its own virtual time in that tier. */
+static u64 queue_position(struct task_struct *p, struct task_state *t)
 {
-	struct cgroup_slot *s = slot_at(t->cgroup);
-	u32 tier = t->tier;
-
-	if (!s || tier >= NR_TIERS)
-		return true;
-	s64 ahead = s->vtime[tier] - tier_clock[tier], most = most_debt();
-
-	if (ahead > most)
-		s->vtime[tier] = tier_clock[tier] + most;
-	else if (ahead < -(s64)MOST_LAG && ahead < -(s64)virtual_slice(p, t))
-		s->vtime[tier] = tier_clock[tier] - MOST_LAG;
-	return ahead > 0;
-}
-
-/*
- * A task begins to wait in a tier. Who is new there or comes from another tier starts from the clock: nothing is known of it that
- * would be to its credit. So does one that wakes where its cgroup has had its due: others of it may have slept as long, and be next.
- */
-static __always_inline void begin_vtime(struct task_struct *p, struct task_state *t, bool comes, bool wakes)
-{
-	u32 tier = t->tier % NR_TIERS;
-
-	if (!t->vtime[tier])
-		t->vtime[tier] = tier_clock[tier];
-	if ((s64)(t->vtime[tier] - tier_clock[tier]) >= 0 || serves_one_cpu(p))
-		return;
-	if (comes || (wakes && counts_in(tier, t->active_tier) && had_its_due(p, t)))
-		t->vtime[tier] = tier_clock[tier];
-}
-
-/* Where in its tier's queue a task stands. Who has slept has a slice of credit, and is due now. */
-static __noinline u64 virtual_deadline(struct task_struct *p, struct task_state *t)
-{
-	u32 tier = t->tier;
+	u32 tier = t->tier, last = t->vtime_tier;
 
 	if (tier >= NR_TIERS)
 		return 0;
-	u64 slice = virtual_slice(p, t);
-	u64 oldest = tier_clock[tier] - (counts_in(tier, t->active_tier) ? slice : slice_ns[tier]);
-	struct own *own = own_of(p, tier);
+	u64 position = oldest_position(p, tier);
 
-	if (tier != TIER_SYSTEM && serves_one_cpu(p) && ran_lately(own))
-		oldest = own->vtime;
-	if ((s64)(t->vtime[tier] - oldest) < 0)
-		t->vtime[tier] = oldest;
-	if (own->pid == p->pid)
-		own->vtime = t->vtime[tier];
-	return t->vtime[tier] + slice;
+	/* Virtual times of different tiers cannot be compared. Who goes back and forth gets no credit for it. */
+	if (last != tier) {
+		if (last < NR_TIERS)
+			t->vtime[last] = p->scx.dsq_vtime;
+		t->vtime_tier = tier;
+		set_vtime(p, t->vtime[tier]);
+	}
+	if ((s64)(p->scx.dsq_vtime - position) < 0)
+		set_vtime(p, position);
+	else
+		position = p->scx.dsq_vtime;
+	if (own_of(p, tier)->pid == p->pid)
+		own_of(p, tier)->vtime = position;
+	return position;
 }
 
 /*
@@ -349,26 +269,21 @@ static void limit_lag(struct task_struct *p, struct task_state *t)
 {
 	u32 tier = t->tier;
 
-	if (tier >= NR_TIERS)
+	if (tier >= NR_TIERS || t->vtime_tier != tier)
 		return;
-	s64 lag = tier_clock[tier] - t->vtime[tier];
+	u64 oldest = tier_clock[tier] - MOST_LAG;
 
-	/* One whose slice takes longer stands so far behind in the order of deadlines. */
-	if (lag > (s64)MOST_LAG && lag > (s64)virtual_slice(p, t))
-		t->vtime[tier] += lag - MOST_LAG;
+	if ((s64)(p->scx.dsq_vtime - oldest) < 0)
+		set_vtime(p, oldest);
 }
 
-/*
- * A task starts to run: the clock follows, but for what serves one CPU, whose time is that CPU's. Where some of those that are
- * active cannot run, since they wait for a limit or may run on a few CPUs only, all others get more than they are due.
- */
+/* A task starts to run: the clock follows, but for what serves one CPU, whose time is that CPU's. */
 static void advance_clock(struct task_struct *p, struct task_state *t)
 {
 	u32 tier = t->tier;
-	u64 most = MOST_AHEAD * config.nr_online;
 
-	if (tier < NR_TIERS && (s64)(t->vtime[tier] - tier_clock[tier] - most) > 0 && !serves_one_cpu(p))
-		tier_clock[tier] = t->vtime[tier] - most;
+	if (tier < NR_TIERS && t->vtime_tier == tier && (s64)(p->scx.dsq_vtime - tier_clock[tier]) > 0 && !serves_one_cpu(p))
+		tier_clock[tier] = p->scx.dsq_vtime;
 }
 
 #endif

@@ -86,7 +86,8 @@ struct task_state {
 	bool active;	  /* counted in its cgroup's sums, under active_tier with active_weight */
 	u8 active_tier;
 	u32 active_weight;
-	u64 vtime[NR_TIERS]; /* virtual time in each tier; share.bpf.h */
+	u8 vtime_tier;	  /* tier whose clock dsq_vtime belongs to */
+	u64 vtime[NR_TIERS]; /* what it was when the task left that tier */
 	bool admitted;	  /* counted by its limit among those that wait for a CPU */
 	bool in_gap;	  /* beyond its limit, it may use what nobody wants */
 	u32 queued;	  /* enum queued_as; changed by atomic operations: withdraw() of any CPU, let_go_one() */

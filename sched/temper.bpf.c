@@ -46,6 +46,7 @@ s32 BPF_PROG(temper_init_task, struct task_struct *p, struct scx_init_task_args 
 	else
 		see_what_programs_disable();
 	enter_cgroup(t, args->cgroup);
+	t->vtime_tier = NR_TIERS;
 	return 0;
 }
 
@@ -103,7 +104,7 @@ static void enqueue_pinned(struct task_struct *p, struct task_state *t, u64 now,
 		return;
 	}
 	announce(p, t, true, claim.cpu);
-	dsq_insert_vtime(p, pinned_queue(claim.cpu, tier), slice_ns[tier], virtual_deadline(p, t), enq_flags);
+	dsq_insert_vtime(p, pinned_queue(claim.cpu, tier), slice_ns[tier], queue_position(p, t), enq_flags);
 	claim.was = claim_only(tier, claim.cpu, now);
 	if (claim.was <= IDLE)
 		kick_claimed(&claim);
@@ -119,7 +120,7 @@ static void enqueue_shared(struct task_struct *p, struct task_state *t, u64 now,
 		return;
 	claim.background = tier == TIER_BACKGROUND;
 	announce(p, t, false, near);
-	dsq_insert_vtime(p, shared_queue(tier), slice_ns[tier], virtual_deadline(p, t), enq_flags);
+	dsq_insert_vtime(p, shared_queue(tier), slice_ns[tier], queue_position(p, t), enq_flags);
 	claim_lower(p, IDLE - 1, IDLE, near, &claim);
 	if (claim.cpu < 0 && begin_handoff(p, t))
 		return;
@@ -192,17 +193,12 @@ static void change_tier(struct task_struct *p, struct task_state *t, s32 cpu, u6
 		tell_siblings(cpu, tier + 1, now);
 }
 
-static __always_inline bool may_take(u32 tier, s32 cpu)
-{
-	return within_reach(tier, cpu) || cpu_state(cpu)->pinned[tier % NR_TIERS];
-}
-
 static bool higher_queued(u32 tier, s32 cpu)
 {
 	for (u32 higher = 0; higher < NR_TIERS; higher++) {
 		if (higher >= tier)
 			return false;
-		if (may_take(higher, cpu))
+		if (within_reach(higher, cpu) || cpu_state(cpu)->pinned[higher])
 			return true;
 	}
 	return false;
@@ -255,11 +251,11 @@ void BPF_PROG(temper_dispatch, s32 cpu, struct task_struct *prev)
 			return;
 		}
 		if (tier == prev_tier) {
-			if (!may_take(tier, cpu) || !due_before(t->vtime[tier] + virtual_slice(prev, t), tier, cpu) || !take(tier, cpu))
+			if (!due_before(prev->scx.dsq_vtime, tier, cpu) || !take(tier, cpu))
 				keep(prev, t, tier, cpu, now);
 			return;
 		}
-		if (may_take(tier, cpu) && take(tier, cpu))
+		if ((within_reach(tier, cpu) || c->pinned[tier]) && take(tier, cpu))
 			return;
 	}
 	if (may_take_background(cpu) && is_this_cpu(cpu) && take_held(cpu, now))
@@ -306,10 +302,8 @@ void BPF_PROG(temper_running, struct task_struct *p)
 	/* It has been in no queue: the kernel put it back where it ran, after a change of its policy, say. */
 	if (!t->active)
 		enter_tier(p, t, now);
-	if (t->in_gap) {
+	if (t->in_gap)
 		t->tier = TIER_BACKGROUND;
-		begin_vtime(p, t, true, false);
-	}
 	u32 tier = t->tier;
 
 	if (tier >= NR_TIERS)

@@ -56,7 +56,6 @@ struct cgroup_slot {
 	u32 nr[NR_SUMS];      /* active tasks and child cgroups, by tier */
 	u32 charged[NR_SUMS]; /* weight with which this one counts in its parent's sum while nr > 0 */
 	u64 sum[NR_SUMS];     /* weights of what is active below; atomic */
-	u64 vtime[NR_TIERS];  /* virtual time of all its own tasks together: share.bpf.h; atomic */
 	u64 id;
 	u32 parent;
 	u32 default_tier;
@@ -326,7 +325,6 @@ static void open_slot(struct cgroup *cgrp, u32 weight)
 		its = slot_at(parent_index);
 	__builtin_memset(s->nr, 0, sizeof(s->nr));
 	__builtin_memset(s->sum, 0, sizeof(s->sum));
-	__builtin_memset(s->vtime, 0, sizeof(s->vtime));
 	s->weight = weight;
 	s->id = id;
 	s->parent = parent_index;

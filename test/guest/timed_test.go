@@ -27,7 +27,6 @@ func TestTimedTiers(t *testing.T) {
 		{"CgroupsComeAndGo", cgroupsComeAndGo},
 		{"SharesFollowNestedWeightsAndNice", sharesFollowNestedWeightsAndNice},
 		{"WhoLagsGivesWay", whoLagsGivesWay},
-		{"WhoTakesTurnsKeepsHisWeight", whoTakesTurnsKeepsHisWeight},
 		{"DepthIsNoWayOut", depthIsNoWayOut},
 		{"DeepCgroupsDoNotDelayCritical", deepCgroupsDoNotDelayCritical},
 		{"WhoIsAskedToEndHasATurn", whoIsAskedToEndHasATurn},
