@@ -29,8 +29,10 @@ func EnterSafeMode(ctx context.Context, root host.Root, reason string) error {
 	if err := writeReason(file, reason); err != nil {
 		return err
 	}
-	if Locked(root) && untilGone(ctx, root, agentHasActed) == nil {
-		return nil
+	if Locked(root) {
+		if err := untilGone(ctx, root, agentHasActed); err == nil || ctx.Err() != nil {
+			return err
+		}
 	}
 	if err := takeOff(root); err != nil {
 		return err
@@ -126,14 +128,15 @@ func agentHasActed(root host.Root) (bool, error) {
 // untilGone looks until the scheduler has left: the kernel tells nobody.
 func untilGone(ctx context.Context, root host.Root, gone func(host.Root) (bool, error)) error {
 	const every, within = 20 * time.Millisecond, 2 * stopWithin
-	ctx, stop := context.WithTimeout(ctx, within)
-	defer stop()
+	timeout := time.After(within)
 	for {
 		if done, err := gone(root); done || err != nil {
 			return err
 		}
 		select {
 		case <-ctx.Done():
+			return ctx.Err()
+		case <-timeout:
 			return exit.New(exit.Failed, "press SysRq-S, which makes the kernel detach any sched_ext scheduler", "the scheduler is still attached after %v", within)
 		case <-time.After(every):
 		}

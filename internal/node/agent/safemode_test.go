@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,6 +23,16 @@ func TestSafeModeOfNoNode(t *testing.T) {
 	}
 	if _, err := os.Stat(string(root)); !os.IsNotExist(err) {
 		t.Errorf("it made %s", root)
+	}
+}
+
+// Whoever interrupts the wait for an agent is not told that the scheduler cannot be detached, and has not had it detached.
+func TestInterruptedWaitForTheAgent(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	never := func(host.Root) (bool, error) { return false, nil }
+	if err := untilGone(ctx, host.Root(t.TempDir()), never); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v; want that it was interrupted", err)
 	}
 }
 
