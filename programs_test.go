@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"regexp"
 	"testing"
+
+	"temper.dev/temper/internal/base/exit"
 )
 
 // programs are those that 'make' has built, with what makes them say which version they are.
@@ -45,5 +47,23 @@ func TestProgramsAreOfOneBuild(t *testing.T) {
 	}
 	if len(commits) > 1 {
 		t.Errorf("of different commits: %v", commits)
+	}
+}
+
+// What a program was asked to say, and could not, is a failure.
+func TestLostOutputIsAFailure(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	for program, argument := range programs {
+		for _, argument := range []string{argument, "--help"} {
+			cmd := exec.Command(program, argument)
+			cmd.Stdout = full
+			if err := cmd.Run(); cmd.ProcessState.ExitCode() != exit.Failed {
+				t.Errorf("%s %s: %v; want status %d", program, argument, err, exit.Failed)
+			}
+		}
 	}
 }

@@ -119,6 +119,25 @@ func TestReservationIsTold(t *testing.T) {
 	}
 }
 
+// Beyond what the node has, a reservation is none.
+func TestReservationBeyondTheNodeIsAProblem(t *testing.T) {
+	for milliCPU, want := range map[uint64]int{2000: 0, 2001: 1} { // of 2 CPUs
+		maps, _ := snapshot()
+		maps.Control.ReservationMCPU = milliCPU
+		s := &Status{Enforced: true}
+		s.fromMaps(maps, 100*time.Second)
+		told := 0
+		for _, p := range s.Problems {
+			if strings.HasPrefix(p, "the reservation is 2.0 CPUs") {
+				told++
+			}
+		}
+		if told != want {
+			t.Errorf("%d thousandths of a CPU: problems %q, want %d of the reservation", milliCPU, s.Problems, want)
+		}
+	}
+}
+
 // Whoever reads "fence CPUs 2-3" takes them for set aside.
 func TestFenceOfAnOfflineCPUIsAProblem(t *testing.T) {
 	root := fixture.Node(t, fixture.Files{
