@@ -33,8 +33,8 @@
 #define NEAR_LEVELS 8
 
 /*
- * Evaluate `step`, which goes up a level and says whether there is another, until it says no. An iterator has no bound
- * but a number, and costs more than a level does: the first levels go without one.
+ * Evaluate `step`, which goes up a level and says whether there is another, until it says no or all levels that are known
+ * are behind. An iterator costs more than a level does: the first levels go without one.
  */
 #define climb(step)                                                       \
 	({                                                                \

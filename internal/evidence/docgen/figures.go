@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 
 	"temper.dev/temper/internal/evidence/bench"
 	"temper.dev/temper/internal/evidence/bench/report"
@@ -126,7 +125,10 @@ func verdict(s *bench.Summary) string {
 	parts := bench.VerdictParts(s.Pools, s.Bars)
 	text, failed := bench.BarsVerdict(s.Pools, s.Bars)
 	parts[len(parts)-1] = text
-	list := "- " + strings.Join(parts, "\n- ") + "\n"
+	list := ""
+	for _, part := range parts {
+		list += "- " + bench.Sentence(part) + "\n"
+	}
 	for _, bar := range failed {
 		list += "    - " + bar + "\n"
 	}
