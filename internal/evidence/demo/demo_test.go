@@ -109,8 +109,8 @@ func TestVerdictTakesSidesByTheFigures(t *testing.T) {
 		}
 	}
 	for arm, want := range map[string]string{
-		"temper":  "Temper gives up no background work, but does not keep the tail lowest everywhere: ",
-		"cpuidle": "Temper keeps the tail lowest, but gives up background work: ",
+		"temper":  "Temper gives up no background work, but does not keep the tail lowest everywhere. ",
+		"cpuidle": "Temper keeps the tail lowest, but gives up background work. ",
 	} {
 		if got := Verdict(pools(t, double(arm))); !strings.HasPrefix(got, want) {
 			t.Errorf("%s twice as much: got %q", arm, got)

@@ -19,7 +19,7 @@ type worst struct {
 	work float64 // background work over the most
 }
 
-// Verdict says in one sentence what the tables show.
+// Verdict says in a few sentences what the tables show.
 func Verdict(pools []*bench.Pooled) string {
 	lowest, full := true, true
 	var parts []string
@@ -36,10 +36,10 @@ func Verdict(pools []*bench.Pooled) string {
 		lowest = lowest && ours.tail <= equalTail*min(best.tail, plain.tail)
 		full = full && ours.work >= fullWork
 		parts = append(parts, fmt.Sprintf(
-			"%s's p99 is at most %.2f times the floor (best stock setting %.2f, stock as it boots %.2f) beside at least %.0f %% of the most background work (%.0f %%, %.0f %%)",
+			"With it, %s's p99 is at most %.2f times the floor (best stock setting %.2f, stock as it boots %.2f). At least %.0f %% of the most background work is done (%.0f %%, %.0f %%).",
 			p.Conditions.Scenario, ours.tail, best.tail, plain.tail, 100*ours.work, 100*best.work, 100*plain.work))
 	}
-	return conclusion(lowest, full) + ": with it, " + strings.Join(parts, ", and ") + "."
+	return conclusion(lowest, full) + ". " + strings.Join(parts, " ")
 }
 
 func conclusion(lowest, full bool) string {
