@@ -20,7 +20,7 @@
 #ifndef TEMPER_AGE_BPF_H
 #define TEMPER_AGE_BPF_H
 
-#include "suspect.bpf.h"
+#include "owner.bpf.h"
 #include "timer.bpf.h"
 
 #define LOOK_PERIOD (100 * MSEC)

@@ -92,7 +92,6 @@ struct mutex {
 	struct list_head wait_list;
 };
 struct rw_semaphore {
-	atomic_long_t count;
 	atomic_long_t owner;
 	struct list_head wait_list;
 };

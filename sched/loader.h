@@ -95,13 +95,11 @@ void give_back_what_is_left(void);
 
 unsigned long long monotonic_ns(void);
 
-enum { NR_HEARD = 3 };
-
 /* The scheduler in the kernel: loaded by us, or adopted from the pins of another loader. */
 struct scheduler {
 	struct bpf_object *object; /* NULL: adopted */
 	struct bpf_link *link;	/* the scheduler's */
-	struct bpf_link *heard[NR_HEARD]; /* of the programs that hear of what tasks do in the kernel */
+	struct bpf_link *waits[2]; /* of the programs that hear of tasks that wait for locks */
 	struct temper_control *control; /* shared with the scheduler */
 	int exit_fd;
 	unsigned nr_cpus; /* one more than the highest number of a CPU: there may be holes */

@@ -52,8 +52,6 @@ __noinline bool look_at(s32 pid, u64 now)
 
 	if (p && t) {
 		bpf_rcu_read_lock(); /* its mask of CPUs is read */
-		if (seeking && mark)
-			suspect(p, t, mark, now);
 		if (kind == QUEUED_HELD) {
 			may_go = may_go_now(p, t, mark - QUEUED_HELD, now);
 			if (!may_go && in_section(p))
@@ -115,8 +113,6 @@ static __always_inline bool look_at_next(u64 now)
 		return true;
 	}
 	next_cpu = 0;
-	if (seeking)
-		forget_sought();
 	tell_waits();
 	return false;
 }
@@ -125,12 +121,6 @@ static __always_inline bool look_at_next(u64 now)
 static __always_inline bool keeps_somebody_waiting(s32 cpu)
 {
 	return *(volatile u64 *)&cpu_state(cpu)->claimed_at || scx_bpf_dsq_nr_queued(DSQ_LOCAL_ON | cpu) > 0;
-}
-
-static __always_inline void look_again(struct timer_slot *slot, u64 now, u64 ns)
-{
-	next_look_at = now + ns;
-	bpf_timer_start(&slot->timer, ns, 0);
 }
 
 static int look_at_waiting(void *map, u32 *index, struct timer_slot *slot)
@@ -152,10 +142,7 @@ static int look_at_waiting(void *map, u32 *index, struct timer_slot *slot)
 		if (keeps_somebody_waiting(bpf_get_smp_processor_id()))
 			break;
 	}
-	look_again(slot, now, next);
-	/* Partner: seek(), which notes who waits before it looks at when this is due. */
-	if (*(volatile u32 *)&seeking && next > SEEK_PATIENCE)
-		look_again(slot, now, SEEK_PATIENCE);
+	bpf_timer_start(&slot->timer, next, 0);
 	return 0;
 }
 

@@ -45,10 +45,9 @@ enum { LONGEST_CHAIN = 4 };
 #define SECTION_SHARE 31 /* others have a CPU for so much longer, before it is lent to a section again */
 #define PICK_UP (20 * MSEC) /* a task that was woken to take a lock takes it within this time */
 
-/* In a task's state a lock is its address, and what is no mutex is told apart by bits that no address has. */
-enum { IS_RWSEM = 1, IS_UNNAMED = 2 /* a semaphore, or a per-CPU rwsem */, LOCK_KIND = 3 };
+/* In a task's state a lock is its address; a mutex and an rwsem are told apart by a bit that no address has. */
+enum { IS_RWSEM = 1 };
 enum { RWSEM_READER_OWNED = 1, OWNER_FLAGS = 7 };
-enum { RWSEM_WRITER = 1, RWSEM_FLAGS = 0xff }; /* of rw_semaphore.count, in which the readers are counted above */
 
 static __always_inline u64 first_of(struct list_head *line)
 {
@@ -90,12 +89,10 @@ static __always_inline u64 next_for_rwsem(struct rw_semaphore *s)
  */
 __noinline u64 lock_holder(u64 lock)
 {
-	struct rw_semaphore *s = (void *)(lock & ~(u64)LOCK_KIND);
+	struct rw_semaphore *s = (void *)(lock & ~(u64)IS_RWSEM);
 	struct mutex *m = (void *)lock;
 	u64 owner;
 
-	if (lock & IS_UNNAMED)
-		return 0;
 	if (!(lock & IS_RWSEM)) {
 		owner = BPF_CORE_READ(m, owner.counter) & ~(u64)OWNER_FLAGS;
 		return owner ?: next_for_mutex(m);
@@ -104,18 +101,6 @@ __noinline u64 lock_holder(u64 lock)
 	/* The last reader's name stays, be it gone. */
 	owner = owner & RWSEM_READER_OWNED ? 0 : owner & ~(u64)OWNER_FLAGS;
 	return owner ?: next_for_rwsem(s);
-}
-
-/* Do tasks have the lock that the kernel does not name? */
-static __always_inline bool has_readers(u64 lock)
-{
-	struct rw_semaphore *s = (void *)(lock & ~(u64)LOCK_KIND);
-	u64 count;
-
-	if (!(lock & IS_RWSEM))
-		return lock & IS_UNNAMED;
-	count = BPF_CORE_READ(s, count.counter);
-	return !(count & RWSEM_WRITER) && (count << 1 >> 1) & ~(u64)RWSEM_FLAGS; /* the highest bit is not of the number */
 }
 
 /* Was it interrupted in an RCU section that it has not ended? */
@@ -215,15 +200,6 @@ static void mark(struct task_struct *p, struct task_state *t, u64 lock, struct l
 	t->lent_lock = lock;
 }
 
-/* The cgroup whose limits bind a waiter: of two for whom it waits, its own where that has none. */
-static __always_inline u32 least_bound(struct task_state *t, u32 other)
-{
-	return limit_of(t->cgroup) == NO_SLOT ? t->cgroup : other;
-}
-
-/* suspect.bpf.h: it waits for a lock whose holders have no names. */
-__noinline bool seek(struct loan *loan);
-
 /* Lend to the holder of a lock. If it sleeps for one itself, it is the next to lend, and true is returned. */
 __noinline bool lend_once(struct loan *loan)
 {
@@ -232,12 +208,7 @@ __noinline bool lend_once(struct loan *loan)
 	struct cpu_state *c;
 	bool more = false;
 
-	if (!loan)
-		return false;
-	if (has_readers(loan->lock))
-		seek(loan);
-	p = find_holder(loan->lock);
-	if (!p)
+	if (!loan || !(p = find_holder(loan->lock)))
 		return false;
 	c = cpu_state(loan->cpu);
 	t = task_state(p);
@@ -249,7 +220,6 @@ __noinline bool lend_once(struct loan *loan)
 		}
 		loan->lock = t->wanted_lock;
 		loan->lender = p->pid;
-		loan->cgroup = least_bound(t, loan->cgroup);
 		more = loan->lock;
 	}
 	bpf_task_release(p);
@@ -259,13 +229,10 @@ __noinline bool lend_once(struct loan *loan)
 /* A task sleeps for a lock, and leaves this CPU. Partner: end_wait(). */
 static void lend(struct task_struct *p, struct task_state *t, s32 cpu)
 {
-	bool owed = owes(p, t);
-	/* What it owes it hands on. What it owed, and its tier of then, it does not. */
-	u32 cgroup = owed ? least_bound(t, t->lender_cgroup) : t->cgroup, tier = owed || !t->lent_lock ? t->tier : t->active_tier;
-	struct loan loan = { t->wanted_lock, p->pid, cgroup, tier, cpu };
+	struct loan loan = { t->wanted_lock, p->pid, owes(p, t) ? t->lender_cgroup : t->cgroup, t->tier, cpu };
 	int i;
 
-	if (!loan.lock || tier >= TIER_BACKGROUND)
+	if (!loan.lock || loan.tier >= TIER_BACKGROUND)
 		return;
 	cpu_state(cpu)->waiter = loan.lender;
 	bpf_for(i, 0, LONGEST_CHAIN)
@@ -302,14 +269,7 @@ static void end_wait(struct task_struct *p, struct task_state *waiter, u64 now)
 	if (!lock)
 		return;
 	waker = task_state(bpf_get_current_task_btf());
-	if (!waker)
-		return;
-	u32 limited = limit_of(waiter->cgroup);
-
-	/* A reader has the lock from here on: it is not held until it can have given it back. */
-	if (lock & IS_RWSEM && limited != NO_SLOT && !is_within(waker->cgroup, limited))
-		waiter->excused_until = now + PICK_UP;
-	if (waker->lent_lock != lock)
+	if (!waker || waker->lent_lock != lock)
 		return;
 	waker->woken_until = 0;
 	struct loan loan = { lock, waker->lender, waker->lender_cgroup, waker->lent_tier, -1 };

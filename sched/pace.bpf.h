@@ -58,7 +58,7 @@ static __always_inline u64 hold_queue(u32 index)
 /* For whom others wait, or who is about to go, gets on whatever the limit is. */
 static __noinline bool never_held(struct task_struct *p, struct task_state *t, u32 by)
 {
-	return duty(p, t) || (s64)(t->excused_until - clock_ns()) > 0 || owes_beyond(p, t, by);
+	return duty(p, t) || owes_beyond(p, t, by);
 }
 
 /* The limit that this task has to wait for; NO_SLOT: none, and it is counted among those that wait for a CPU. */
@@ -129,7 +129,7 @@ static __noinline bool follow_mark(struct bpf_iter_scx_dsq *it, struct task_stru
 /* Has it waited in vain for so long, or does somebody wait for it? */
 static __always_inline bool may_go_now(struct task_struct *p, struct task_state *t, u32 by, u64 now)
 {
-	return asked_to_end(p, t) || owes_beyond(p, t, by) || (s64)(now - t->held_at) > (s64)LONGEST_HOLD;
+	return asked_to_end(p, t) || (t->lent_lock && !is_within(t->lender_cgroup, by)) || (s64)(now - t->held_at) > (s64)LONGEST_HOLD;
 }
 
 /* Take the time of its next turn now: when it gets to run, others might have. */
@@ -453,14 +453,12 @@ static __noinline void begin_turn(struct task_struct *p, struct task_state *t, s
 		return;
 	}
 	t->held_at = 0;
-	u64 turn = t->granted ?: is_suspected(t, now) ? SUSPECT_TURN : SHORTEST_TURN;
-
-	c->turn_ends = now + turn;
+	c->turn_ends = now + (t->granted ?: SHORTEST_TURN);
 	/* One that comes earlier, for a turn that was cut short, starts it anew. */
 	if (c->turn_timer && (s64)(c->turn_ends - c->turn_timer) >= 0)
 		return;
 	c->turn_timer = c->turn_ends;
-	if (!start_timer(TIMER_TURN + cpu, turn, BPF_F_TIMER_CPU_PIN))
+	if (!start_timer(TIMER_TURN + cpu, t->granted ?: SHORTEST_TURN, BPF_F_TIMER_CPU_PIN))
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 }
 

@@ -129,10 +129,7 @@ static __noinline u32 enter_tier(struct task_struct *p, struct task_state *t, u6
 		t->runnable_at = now;
 		if (!t->waits_since)
 			t->waits_since = now;
-		t->in_user = false;
 		end_wait(p, t, now);
-		if (seeking && t->wanted_lock)
-			suspect(p, t, NOT_QUEUED, now);
 		activate(t, home, p->scx.weight);
 		if (config.loan == LOAN_IDLE && critical_active)
 			tell_fence(true, now);

@@ -411,16 +411,16 @@ enum temper_status load(struct scheduler *s)
 }
 
 /* The end first, so that no wait seems to last for ever. What they note of a task before the scheduler knows it is cleared. */
-static enum temper_status hear_of_tasks(struct scheduler *s)
+static enum temper_status hear_of_waits(struct scheduler *s)
 {
-	static const char *const programs[NR_HEARD] = { "temper_contention_end", "temper_contention_begin", "temper_see_switch" };
+	static const char *const programs[] = { "temper_contention_end", "temper_contention_begin" };
 	enum temper_status status = TEMPER_OK;
 
-	for (unsigned i = 0; !status && i < NR_HEARD; i++) {
-		s->heard[i] = bpf_program__attach(bpf_object__find_program_by_name(s->object, programs[i]));
-		if (!s->heard[i])
+	for (unsigned i = 0; !status && i < sizeof(programs) / sizeof(*programs); i++) {
+		s->waits[i] = bpf_program__attach(bpf_object__find_program_by_name(s->object, programs[i]));
+		if (!s->waits[i])
 			return fail(TEMPER_LOAD_FAILED, "the kernel refused to attach %s: %s", programs[i], strerror(errno));
-		status = pin_link(s->heard[i], programs[i]);
+		status = pin_link(s->waits[i], programs[i]);
 	}
 	return status;
 }
@@ -435,7 +435,7 @@ bool has_left(const struct scheduler *s)
 
 enum temper_status attach(struct scheduler *s)
 {
-	enum temper_status status = hear_of_tasks(s);
+	enum temper_status status = hear_of_waits(s);
 
 	if (status)
 		return status;
@@ -452,12 +452,10 @@ enum temper_status attach(struct scheduler *s)
 void detach(struct scheduler *s)
 {
 	remove_pins();
-	for (unsigned i = 0; i < NR_HEARD; i++) {
-		bpf_link__destroy(s->heard[i]);
-		s->heard[i] = NULL;
-	}
+	bpf_link__destroy(s->waits[0]);
+	bpf_link__destroy(s->waits[1]);
 	bpf_link__destroy(s->link);
-	s->link = NULL;
+	s->link = s->waits[0] = s->waits[1] = NULL;
 	if (!wait_until_detached())
 		note("the kernel has not let go of the scheduler within 5 s");
 }
@@ -485,8 +483,8 @@ static void let_go(struct bpf_link *link)
 
 void release(struct scheduler *s)
 {
-	for (unsigned i = 0; i < NR_HEARD; i++)
-		let_go(s->heard[i]);
+	let_go(s->waits[0]);
+	let_go(s->waits[1]);
 	let_go(s->link);
 	bpf_object__close(s->object);
 	if (s->control)

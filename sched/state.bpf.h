@@ -94,14 +94,12 @@ struct task_state {
 	bool sync_wake;	  /* its waker said that it would sleep */
 	s32 woken_on;
 	s32 queued_cpu;	  /* where it waits: for QUEUED_PINNED, and for who is held and will be that */
-	bool in_user;	  /* it was interrupted in user mode, and so has no lock of the kernel */
 	u8 lent_tier;	  /* the lender's */
 	s32 lender;	  /* who waits for lent_lock */
 	u32 lender_cgroup; /* and the slot of its cgroup */
 	u64 wanted_lock;  /* the kernel lock that it sleeps for; 0: none */
 	u64 lent_lock;	  /* lend() of any waiter: the lock that it is to let go of; 0: none */
 	u64 woken_until;  /* it is about to take lent_lock, until then; 0: it has it */
-	u64 excused_until; /* it was given a lock by whom its limit does not bind, and gives it back by then */
 	u64 runnable_at;  /* since when it waits for a CPU */
 	u64 waits_since;  /* since when it has not run, moves and waits for limits among that; 0: it sleeps or runs */
 	u32 limited;	  /* slot of the limit under which it runs; NO_SLOT: none */

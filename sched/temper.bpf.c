@@ -24,7 +24,6 @@
 #include "gap.bpf.h"
 #include "handoff.bpf.h"
 #include "owner.bpf.h"
-#include "suspect.bpf.h"
 #include "age.bpf.h"
 #include "progress.bpf.h"
 #include "pace.bpf.h"
@@ -326,9 +325,6 @@ void BPF_PROG(temper_running, struct task_struct *p)
 
 	if (!turn && ends_first(t))
 		turn = LEAST_TURN;
-	if (turn && is_suspected(t, now))
-		turn = SUSPECT_TURN;
-	bound_suspicion(t, now);
 	c->parole = turn;
 	c->parole_next = 0;
 	begin_section(c, now);
@@ -380,7 +376,6 @@ void BPF_PROG(temper_stopping, struct task_struct *p, bool runnable)
 		lend(p, t, cpu);
 		return;
 	}
-	t->in_user = false; /* until temper_see_switch() says so */
 	t->runnable_at = t->waits_since = now;
 	/*
 	 * With time left the kernel would put it at the head of this CPU's local queue,
@@ -402,13 +397,6 @@ void BPF_PROG(temper_disable, struct task_struct *p)
 	t->waits_since = 0;
 }
 
-static __always_inline u64 kind_of_lock(u32 flags)
-{
-	if (flags & LCB_MUTEX)
-		return 0;
-	return flags && !(flags & LCB_PERCPU) ? IS_RWSEM : IS_UNNAMED;
-}
-
 /* The current task is about to sleep for a lock of the kernel: temper_stopping() follows. */
 SEC("tp_btf/contention_begin")
 int BPF_PROG(temper_contention_begin, void *lock, u32 flags)
@@ -416,15 +404,12 @@ int BPF_PROG(temper_contention_begin, void *lock, u32 flags)
 	struct task_struct *p = bpf_get_current_task_btf();
 	struct task_state *t;
 
-	if (left || flags & (LCB_SPIN | LCB_RT))
+	if (left || flags & (LCB_SPIN | LCB_RT | LCB_PERCPU) || !(flags & (LCB_MUTEX | LCB_READ | LCB_WRITE)))
 		return 0;
 	t = task_state(p);
 	if (!t)
 		return 0;
-	t->wanted_lock = (u64)lock | kind_of_lock(flags);
-	/* It does not have what it waits for. */
-	if (t->lent_lock == t->wanted_lock)
-		t->woken_until = 0;
+	t->wanted_lock = (u64)lock | (flags & LCB_MUTEX ? 0 : IS_RWSEM);
 	/* Of a real-time task, which has no tier, its sleeping is not told. */
 	if (p->prio < MAX_RT_PRIO) {
 		t->tier = TIER_CRITICAL;
@@ -439,26 +424,10 @@ int BPF_PROG(temper_contention_end, void *lock, int result)
 {
 	struct task_state *t = task_state(bpf_get_current_task_btf());
 
-	if (!t || (t->wanted_lock & ~(u64)LOCK_KIND) != (u64)lock)
+	if (!t || (t->wanted_lock & ~(u64)IS_RWSEM) != (u64)lock)
 		return 0;
-	/* Of the others it is known from here on who has the lock. */
-	if (!has_readers(t->wanted_lock))
-		t->woken_until = 0;
 	t->wanted_lock = 0;
-	return 0;
-}
-
-/* Another task runs: was this one interrupted in user mode? To sleep, or to be interrupted, in the kernel is another thing. */
-SEC("tp_btf/sched_switch")
-int BPF_PROG(temper_see_switch, bool preempt, struct task_struct *p, struct task_struct *next, unsigned int state)
-{
-	struct task_state *t;
-
-	if (preempt || state || !p->pid || left)
-		return 0;
-	t = task_state(p);
-	if (t)
-		t->in_user = true;
+	t->woken_until = 0;
 	return 0;
 }
 
