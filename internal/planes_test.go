@@ -1,4 +1,4 @@
-// Package internal has four planes (node, cluster, path, evidence) and what all stand on (base).
+// Package internal has five planes (node, cluster, capacity, path, evidence) and what all stand on (base).
 package internal
 
 import (
@@ -41,6 +41,8 @@ func TestPlanesStandOnEachOther(t *testing.T) {
 		"node":    {"internal/base"},
 		"path":    {"internal/base", "pathfence/spec"},
 		"cluster": {"internal/base", "internal/node", "api"},
+		// What plans for a cluster knows no client of it.
+		"capacity": {"internal/base", "internal/cluster/policy", "api"},
 	} {
 		t.Run(plane, func(t *testing.T) {
 			own := "internal/" + plane
