@@ -1,0 +1,405 @@
+package plan
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"temper.dev/temper/internal/capacity/snapshot"
+)
+
+// workers is how many replays run at a time. It does not change what is found.
+const workers = 2
+
+// firstMoves is how many pods the first try moves in a large cluster, so that there is a plan soon.
+const firstMoves = 300
+
+// search looks for the set of nodes whose capacity is largest, of those that replays confirm. It begins with as many nodes
+// as the bound leaves hope for, gives up those that replays give up, and then adds others, one or many at a time.
+type search struct {
+	*problem
+	worlds     []*world
+	seeds      []uint64
+	options    Options
+	elsewhere  int // decisions that were made on other snapshots
+	best       *found
+	candidates []string // the ones that are easiest to empty first
+	reasons    map[string]string
+	bound      int // atLeast
+}
+
+// found is a set that was confirmed, with what the first seed made of it.
+type found struct {
+	set  map[string]bool
+	done []landing
+	cpu  int64 // capacity of the nodes, in thousandths of CPUs
+}
+
+func newSearch(ctx context.Context, p *problem, o Options) (*search, error) {
+	s := &search{problem: p, options: o, reasons: map[string]string{}, bound: p.atLeast()}
+	for i := range o.Replays {
+		s.seeds = append(s.seeds, o.Seed+uint64(i))
+	}
+	for range min(workers, o.Replays) {
+		w, err := newWorld(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		s.worlds = append(s.worlds, w)
+	}
+	for _, name := range p.names {
+		if len(p.nodes[name].blocks) == 0 {
+			s.candidates = append(s.candidates, name)
+		}
+	}
+	slices.SortStableFunc(s.candidates, func(a, b string) int { return cmp.Compare(p.nodes[a].load(), p.nodes[b].load()) })
+	return s, nil
+}
+
+// load is how much has to be moved for each CPU that is saved.
+func (m *machine) load() float64 {
+	return m.moved.share(m.room)
+}
+
+func (s *search) run(ctx context.Context) error {
+	if err := s.widen(ctx); err != nil {
+		return err
+	}
+	if err := s.look(ctx); err != nil {
+		return err
+	}
+	return s.explain(ctx)
+}
+
+// widen goes from the first plan soon to the best one.
+func (s *search) widen(ctx context.Context) error {
+	if err := s.begin(ctx); err != nil || s.spent() {
+		return err
+	}
+	hopes := s.hopes()
+	for _, order := range []order{byNode, bySize} {
+		if len(s.best.set) >= len(hopes) {
+			break
+		}
+		if err := s.shrink(ctx, hopes, order); err != nil {
+			return err
+		}
+	}
+	return s.grow(ctx)
+}
+
+// begin finds a plan soon: the empty nodes, and in a large cluster those that few moves empty.
+func (s *search) begin(ctx context.Context) error {
+	set, moves := map[string]bool{}, 0
+	for _, name := range s.candidates {
+		n := len(s.nodes[name].movers)
+		if moves += n; n > 0 && (moves > firstMoves || len(s.snapshot.Pods) < 2*firstMoves) {
+			break
+		}
+		set[name] = true
+	}
+	if err := s.shrink(ctx, set, byNode); err != nil {
+		return err
+	}
+	if s.best == nil {
+		return s.shrink(ctx, nil, byNode)
+	}
+	return nil
+}
+
+// hopes are as many of the easiest candidates as the bound leaves to be emptied.
+func (s *search) hopes() map[string]bool {
+	set := map[string]bool{}
+	for _, name := range s.candidates[:max(0, min(len(s.candidates), len(s.names)-s.bound))] {
+		set[name] = true
+	}
+	return set
+}
+
+// order is one in which the pods of a set of nodes are moved.
+type order func(*search, map[string]bool) []*mover
+
+// byNode empties one node after another, so that what is left when an execution is given up are whole nodes. Those with the
+// largest pods come first, as long as there is room for them.
+func byNode(s *search, set map[string]bool) (order []*mover) {
+	nodes := slices.SortedFunc(maps.Keys(set), func(a, b string) int {
+		return cmp.Or(cmp.Compare(s.nodes[b].largest(), s.nodes[a].largest()), cmp.Compare(a, b))
+	})
+	for _, name := range nodes {
+		order = append(order, s.nodes[name].movers...)
+	}
+	return order
+}
+
+func (m *machine) largest() float64 {
+	if len(m.movers) == 0 {
+		return 0
+	}
+	return m.movers[0].size
+}
+
+// bySize moves the largest pods of all nodes first: small ones fit into what they leave.
+func bySize(s *search, set map[string]bool) []*mover {
+	order := byNode(s, set)
+	slices.SortStableFunc(order, largestFirst)
+	return order
+}
+
+// spent is whether the effort is, or nothing is left to be won: no plan goes below the bound.
+func (s *search) spent() bool {
+	return s.decisions() >= s.options.Effort || s.best != nil && len(s.names)-len(s.best.set) <= s.bound
+}
+
+func (s *search) decisions() int {
+	n := s.elsewhere
+	for _, w := range s.worlds {
+		n += w.decisions
+	}
+	return n
+}
+
+// shrink tries a set, and gives up nodes until all seeds confirm what is left.
+func (s *search) shrink(ctx context.Context, set map[string]bool, order order) error {
+	for {
+		trials, err := s.tryAll(ctx, set, order(s, set))
+		if err != nil {
+			return err
+		}
+		least := leastDropped(trials)
+		if least == nil {
+			s.accept(set, trials[0].done)
+			return nil
+		}
+		for node, why := range least.dropped {
+			s.reasons[node] = why
+		}
+		set = least.emptying
+		if s.best != nil && !s.better(set) {
+			return nil
+		}
+	}
+}
+
+// leastDropped is the trial that has given up fewest nodes, of those that have given up any; nil: none has.
+func leastDropped(trials []trial) (least *trial) {
+	for i := range trials {
+		if n := len(trials[i].dropped); n > 0 && (least == nil || n < len(least.dropped)) {
+			least = &trials[i]
+		}
+	}
+	return least
+}
+
+// tryAll tries a set with each seed, several at a time. It ends after those in which a node was given up.
+func (s *search) tryAll(ctx context.Context, set map[string]bool, order []*mover) ([]trial, error) {
+	var all []trial
+	for seeds := range slices.Chunk(s.seeds, len(s.worlds)) {
+		trials, errs := make([]trial, len(seeds)), make([]error, len(seeds))
+		var group sync.WaitGroup
+		for i, seed := range seeds {
+			group.Go(func() { trials[i], errs[i] = s.worlds[i].try(ctx, set, order, seed) })
+		}
+		group.Wait()
+		for _, err := range errs {
+			if err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, trials...)
+		if leastDropped(trials) != nil {
+			break
+		}
+	}
+	return all, nil
+}
+
+func (s *search) cpu(set map[string]bool) (milli int64) {
+	for name := range set {
+		milli += s.nodes[name].Status.Capacity.Cpu().MilliValue()
+	}
+	return milli
+}
+
+func (s *search) better(set map[string]bool) bool {
+	return cmp.Or(cmp.Compare(s.cpu(set), s.best.cpu), cmp.Compare(len(set), len(s.best.set))) > 0
+}
+
+func (s *search) accept(set map[string]bool, done []landing) {
+	if s.best != nil && !s.better(set) {
+		return
+	}
+	s.best = &found{set, done, s.cpu(set)}
+	if s.options.Improved != nil {
+		s.options.Improved(s.plan(s.best))
+	}
+}
+
+// grow adds candidates to the best set: an eighth of them at a time, then fewer, then one by one, until none can be added or
+// the effort is spent.
+func (s *search) grow(ctx context.Context) error {
+	for batch := max(1, len(s.candidates)/8); ; batch = max(1, batch/2) {
+		before := s.best
+		for more := range slices.Chunk(s.rest(), batch) {
+			if _, err := s.extend(ctx, more); err != nil {
+				return err
+			}
+		}
+		if s.spent() || batch == 1 && s.best == before {
+			return nil
+		}
+	}
+}
+
+// extend tries to add nodes to the best set, in each order, and says whether it has added any.
+func (s *search) extend(ctx context.Context, more []string) (bool, error) {
+	before := s.best
+	set := maps.Clone(before.set)
+	for _, name := range more {
+		set[name] = true
+	}
+	for _, order := range []order{newLast, newFirst, byNode, bySize} {
+		if s.spent() || s.best != before {
+			break
+		}
+		if err := s.shrink(ctx, set, order); err != nil {
+			return false, err
+		}
+	}
+	return s.best != before, nil
+}
+
+// newLast moves the pods of the best set as they were moved, and then those of other nodes.
+func newLast(s *search, set map[string]bool) []*mover {
+	known, others := s.split(set)
+	return append(known, others...)
+}
+
+// newFirst does so the other way round.
+func newFirst(s *search, set map[string]bool) []*mover {
+	known, others := s.split(set)
+	return append(others, known...)
+}
+
+// split is the order in which the best set's pods were moved, and the pods of the set's other nodes.
+func (s *search) split(set map[string]bool) (known, others []*mover) {
+	for _, l := range s.best.done {
+		known = append(known, l.mover)
+	}
+	more := maps.Clone(set)
+	maps.DeleteFunc(more, func(name string, _ bool) bool { return s.best.set[name] })
+	return known, bySize(s, more)
+}
+
+// look carries the best plan out, with each seed, and plans anew for what comes of it. What can be emptied then could have been
+// emptied at once, by moving no pod twice: so it tries that. Whoever carries out the plan finds nothing to be done afterwards.
+func (s *search) look(ctx context.Context) error {
+	for i := 0; i < len(s.seeds) && !s.spent(); i++ {
+		after, err := Simulate(ctx, s.snapshot, s.plan(s.best), s.options, s.seeds[i])
+		if err != nil {
+			return err
+		}
+		extra, err := s.further(ctx, after.After)
+		if err != nil {
+			return err
+		}
+		if len(extra) == 0 {
+			continue
+		}
+		added, err := s.extend(ctx, extra)
+		if err != nil {
+			return err
+		}
+		if added {
+			i = -1
+		}
+	}
+	return nil
+}
+
+// further are the nodes that a plan for another snapshot would empty.
+func (s *search) further(ctx context.Context, of *snapshot.Snapshot) ([]string, error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	task, err := newProblem(of, s.options.Admit)
+	if err != nil {
+		return nil, err
+	}
+	next, err := newSearch(ctx, task, s.options)
+	if err != nil {
+		return nil, err
+	}
+	next.options.Improved = nil
+	next.options.Effort = s.options.Effort - s.decisions()
+	if err := next.widen(ctx); err != nil {
+		return nil, err
+	}
+	s.elsewhere += next.decisions()
+	return slices.Sorted(maps.Keys(next.best.set)), nil
+}
+
+// explain finds out what would happen if a node were emptied beside the best set, of those that nobody has tried because
+// the bound says that it cannot be. Where the effort is spent, they go without.
+func (s *search) explain(ctx context.Context) error {
+	if s.decisions() >= s.options.Effort {
+		return nil
+	}
+	w := s.worlds[0]
+	order, _ := s.split(s.best.set)
+	if _, err := w.try(ctx, s.best.set, order, s.seeds[0]); err != nil {
+		return err
+	}
+	for _, name := range s.rest() {
+		if _, known := s.reasons[name]; known {
+			continue
+		}
+		why, err := w.empty(name)
+		if err != nil {
+			return err
+		}
+		if why != "" {
+			s.reasons[name] = why
+		}
+	}
+	return nil
+}
+
+// rest are the candidates that the best plan keeps.
+func (s *search) rest() []string {
+	return slices.DeleteFunc(slices.Clone(s.candidates), func(name string) bool { return s.best.set[name] })
+}
+
+// plan puts into words what was found.
+func (s *search) plan(f *found) *Plan {
+	p := &Plan{
+		SavedMilliCPU: f.cpu, NodesBefore: len(s.names), NodesAfter: len(s.names) - len(f.set),
+		AtLeast: s.bound, Seeds: s.seeds, Decisions: s.decisions(),
+	}
+	for _, name := range s.names {
+		switch {
+		case !f.set[name]:
+			p.Kept = append(p.Kept, Kept{name, s.keeps(name)})
+		case len(s.nodes[name].movers) == 0:
+			p.Steps = append(p.Steps, Step{Node: name})
+		}
+	}
+	for _, l := range f.done {
+		if n := len(p.Steps); n == 0 || p.Steps[n-1].Node != l.from {
+			p.Steps = append(p.Steps, Step{Node: l.from})
+		}
+		step := &p.Steps[len(p.Steps)-1]
+		step.Moves = append(step.Moves, Move{Pod: snapshot.Key(l.pod), Expected: l.to})
+	}
+	return p
+}
+
+func (s *search) keeps(name string) []string {
+	if blocks := s.nodes[name].blocks; len(blocks) > 0 {
+		return blocks
+	}
+	if why, ok := s.reasons[name]; ok {
+		return []string{why}
+	}
+	return []string{"its room is needed for the pods of nodes that are emptied"}
+}
