@@ -13,8 +13,12 @@ import (
 // workers is how many replays run at a time. It does not change what is found.
 const workers = 2
 
-// firstMoves is how many pods the first try moves in a large cluster, so that there is a plan soon.
-const firstMoves = 300
+const (
+	// largeCluster is the number of pods from which on the search is sparing with replays.
+	largeCluster = 5000
+	// fewMoves are what the first plan of a large cluster moves, so that there is one soon.
+	fewMoves = 200
+)
 
 // search looks for the set of nodes whose capacity is largest, of those that replays confirm. It begins with as many nodes
 // as the bound leaves hope for, gives up those that replays give up, and then adds others, one or many at a time.
@@ -73,49 +77,62 @@ func (s *search) run(ctx context.Context) error {
 	return s.explain(ctx)
 }
 
-// widen goes from the first plan soon to the best one.
+// widen goes from a plan soon to the best one.
 func (s *search) widen(ctx context.Context) error {
-	if err := s.begin(ctx); err != nil || s.spent() {
+	if err := s.shrink(ctx, map[string]bool{}, byNode); err != nil {
 		return err
 	}
-	hopes := s.hopes()
-	for _, order := range []order{byNode, bySize} {
-		if len(s.best.set) >= len(hopes) {
-			break
-		}
-		if err := s.shrink(ctx, hopes, order); err != nil {
-			return err
+	for _, set := range s.hopes() {
+		for _, order := range s.orders() {
+			if s.spent() || len(set) <= len(s.best.set) {
+				break
+			}
+			if err := s.shrink(ctx, set, order); err != nil {
+				return err
+			}
 		}
 	}
 	return s.grow(ctx)
 }
 
-// begin finds a plan soon: the empty nodes, and in a large cluster those that few moves empty.
-func (s *search) begin(ctx context.Context) error {
-	set, moves := map[string]bool{}, 0
-	for _, name := range s.candidates {
-		n := len(s.nodes[name].movers)
-		if moves += n; n > 0 && (moves > firstMoves || len(s.snapshot.Pods) < 2*firstMoves) {
-			break
+// hopes are sets to be tried, each a part of the next: the nodes that are empty, in a large cluster those that few moves
+// empty, so many that 2 per cent more than the bound are left, and as many as the bound leaves hope for. The last one rarely
+// holds as a whole, and a try of a large set takes long: hence the one before.
+func (s *search) hopes() (sets []map[string]bool) {
+	atMost := len(s.names) - s.bound
+	sizes := []int{s.within(0), atMost - s.bound/50, atMost}
+	if s.large() {
+		sizes = slices.Insert(sizes, 1, s.within(fewMoves), s.within(5*fewMoves))
+	}
+	for _, size := range sizes {
+		set := map[string]bool{}
+		for _, name := range s.candidates[:max(0, min(size, atMost, len(s.candidates)))] {
+			set[name] = true
 		}
-		set[name] = true
+		sets = append(sets, set)
 	}
-	if err := s.shrink(ctx, set, byNode); err != nil {
-		return err
-	}
-	if s.best == nil {
-		return s.shrink(ctx, nil, byNode)
-	}
-	return nil
+	return sets
 }
 
-// hopes are as many of the easiest candidates as the bound leaves to be emptied.
-func (s *search) hopes() map[string]bool {
-	set := map[string]bool{}
-	for _, name := range s.candidates[:max(0, min(len(s.candidates), len(s.names)-s.bound))] {
-		set[name] = true
+// within is how many of the easiest candidates so many moves empty.
+func (s *search) within(moves int) int {
+	for n, name := range s.candidates {
+		if moves -= len(s.nodes[name].movers); moves < 0 {
+			return n
+		}
 	}
-	return set
+	return len(s.candidates)
+}
+
+// large is whether one replay takes so long that only few can be had.
+func (s *search) large() bool { return len(s.snapshot.Pods) > largeCluster }
+
+// orders are those in which a set is tried. Node by node is what an execution wants; by size is where more fits.
+func (s *search) orders() []order {
+	if s.large() {
+		return []order{bySize}
+	}
+	return []order{byNode, bySize}
 }
 
 // order is one in which the pods of a set of nodes are moved.

@@ -12,6 +12,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -79,7 +80,7 @@ func In(namespace string) func(*corev1.Pod) {
 // Own makes the pod one of a controller's.
 func Own(p *corev1.Pod, kind, name string) {
 	yes := true
-	p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kind, Name: name, Controller: &yes}}
+	p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kind, Name: name, UID: types.UID(name), Controller: &yes}}
 }
 
 // Budget makes a PodDisruptionBudget over pods with label app, as its controller would have written its status.
@@ -259,6 +260,9 @@ func group(s *snapshot.Snapshot, namespace, app string) {
 func Random(seed uint64) (*snapshot.Snapshot, error) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	s := &snapshot.Snapshot{Namespaces: []*corev1.Namespace{{ObjectMeta: metav1.ObjectMeta{Name: Namespace}}}}
+	for _, value := range []int32{0, 1000, 2000} {
+		s.PriorityClasses = append(s.PriorityClasses, &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("value-%d", value)}, Value: value})
+	}
 	randomNodes(s, r)
 	Daemons(s, "daemon", "100m", "64Mi")
 	for app := range 4 + r.IntN(8) {
@@ -323,8 +327,8 @@ func randomApp(s *snapshot.Snapshot, r *rand.Rand, app string) {
 	if r.IntN(3) == 0 {
 		changes = append(changes, Tolerate("dedicated"))
 	}
-	priority := r.Int32N(3) * 1000
-	changes = append(changes, func(p *corev1.Pod) { *p.Spec.Priority = priority })
+	class := s.PriorityClasses[r.IntN(len(s.PriorityClasses))]
+	changes = append(changes, func(p *corev1.Pod) { p.Spec.PriorityClassName, *p.Spec.Priority = class.Name, class.Value })
 	for i := range 1 + r.IntN(8) {
 		own := changes
 		if app == "app1" {
