@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -127,6 +128,7 @@ func TestSchedule(t *testing.T) {
 				Spec:       corev1.PersistentVolumeClaimSpec{VolumeName: "pv"}, Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound},
 			}},
 		}, pod("new", "", "1", claim), "b", ""},
+		{"a node's number of volumes", volumes(), pod("new", "", "1", claim), "b", ""},
 		{"a claim that does not exist", snapshot.Snapshot{Nodes: []*corev1.Node{node("a")}}, pod("new", "", "1", claim), "", `persistentvolumeclaim "data" not found`},
 		{"no room", snapshot.Snapshot{
 			Nodes: []*corev1.Node{node("a"), node("b")}, Pods: []*corev1.Pod{pod("x", "a", "3500m"), pod("y", "b", "3500m")},
@@ -150,6 +152,32 @@ func TestSchedule(t *testing.T) {
 			}
 		})
 	}
+}
+
+// volumes are nodes that take one volume of a driver each. On node a a pod has one; node b has little CPU left.
+func volumes() snapshot.Snapshot {
+	s := snapshot.Snapshot{Nodes: []*corev1.Node{node("a"), node("b")}, Pods: []*corev1.Pod{
+		pod("x", "a", "0", func(p *corev1.Pod) {
+			claim(p)
+			p.Spec.Volumes[0].PersistentVolumeClaim.ClaimName = "other"
+		}), pod("y", "b", "3"),
+	}}
+	for _, name := range []string{"data", "other"} {
+		s.PersistentVolumes = append(s.PersistentVolumes, &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeSpec{
+			PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "csi.example.com", VolumeHandle: name}},
+		}})
+		s.PersistentVolumeClaims = append(s.PersistentVolumeClaims, &corev1.PersistentVolumeClaim{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Annotations: map[string]string{"pv.kubernetes.io/bind-completed": "yes"}},
+			Spec:       corev1.PersistentVolumeClaimSpec{VolumeName: name}, Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound},
+		})
+	}
+	for _, name := range []string{"a", "b"} {
+		one := int32(1)
+		s.CSINodes = append(s.CSINodes, &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: storagev1.CSINodeSpec{
+			Drivers: []storagev1.CSINodeDriver{{Name: "csi.example.com", NodeID: name, Allocatable: &storagev1.VolumeNodeResources{Count: &one}}},
+		}})
+	}
+	return s
 }
 
 func port(p *corev1.Pod) {
@@ -199,6 +227,30 @@ func TestResetTakesBack(t *testing.T) {
 	}
 	if err := e.Remove(x, "a"); err != nil {
 		t.Error("after Reset:", err)
+	}
+}
+
+// A pod that was bound, or has left, counts for those that come after it: also in what the scheduler knows of all nodes.
+func TestBoundPodsCount(t *testing.T) {
+	e := mustNew(t, &snapshot.Snapshot{Nodes: []*corev1.Node{node("a"), node("b", func(n *corev1.Node) { n.Spec.Unschedulable = true })}})
+	lone := pod("lone", "", "1", apart)
+	fits := func(want bool) {
+		t.Helper()
+		if _, err := e.Schedule(pod("new", "", "1")); (err == nil) != want {
+			t.Errorf("error %v, want none: %v", err, want)
+		}
+	}
+	fits(true)
+	if err := e.Bind(lone, "a"); err != nil {
+		t.Fatal(err)
+	}
+	fits(false)
+	if err := e.Remove(lone, "a"); err != nil {
+		t.Fatal(err)
+	}
+	fits(true)
+	if err := e.Bind(lone, "nowhere"); err == nil {
+		t.Error("a pod can be bound to a node that does not exist")
 	}
 }
 

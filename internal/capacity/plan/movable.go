@@ -97,6 +97,9 @@ func stays(pod *corev1.Pod) bool {
 	return owner != nil && (owner.Kind == "DaemonSet" || owner.Kind == "Node")
 }
 
+// leaves is whether nobody has to move a pod: it belongs to its node, or is ending already.
+func leaves(pod *corev1.Pod) bool { return stays(pod) || pod.DeletionTimestamp != nil }
+
 // podBlocks says why a pod must not be evicted; "": it may be. The first reason is enough: who removes it sees the next.
 func podBlocks(pod *corev1.Pod, budgets *budgets) string {
 	allowed := pod.Annotations[safeToEvict] == "true"

@@ -77,9 +77,10 @@ type Options struct {
 	// Seed is the first of the seeds.
 	Seed uint64
 	// Effort is the number of scheduling decisions after which no further improvement is begun. 0: 200 a pod, but at most
-	// 50,000, which take a minute in a cluster of 1,000 nodes.
+	// 50,000. In a cluster of 1,000 nodes a decision takes about 3 ms of a CPU; who has less time ends the context.
 	Effort int
-	// Improved is called with each confirmed plan that is better than the one before. It must not keep the search waiting.
+	// Improved is called with each confirmed plan that is better than the one before; the first moves nothing. It must not
+	// keep the search waiting.
 	Improved func(*Plan)
 }
 

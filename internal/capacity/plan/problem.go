@@ -113,7 +113,7 @@ func priority(pod *corev1.Pod) int32 {
 func (m *machine) add(pod *corev1.Pod, budgets *budgets, again func(*corev1.Pod) (*corev1.Pod, error), average demand) {
 	requests := demandOf(resource.PodRequests(pod, resource.PodResourcesOptions{}))
 	requests[corev1.ResourcePods] = 1
-	if stays(pod) || pod.DeletionTimestamp != nil {
+	if leaves(pod) {
 		m.room.add(requests, -1)
 		return
 	}

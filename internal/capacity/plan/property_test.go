@@ -1,10 +1,15 @@
 package plan_test
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"temper.dev/temper/internal/capacity/plan"
@@ -60,6 +65,65 @@ func TestPlansComeTrue(t *testing.T) {
 		*clusters, *firstSeed, emptied, moves, tried, failed)
 	if failed*100 > tried {
 		t.Errorf("%d of %d simulations with seeds that the plans do not know came out otherwise, want at most one in a hundred", failed, tried)
+	}
+}
+
+// The same snapshot gives the same plan: at once again, and from a file.
+func TestTheSameAgain(t *testing.T) {
+	s, err := sample.Random(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	if err := s.Write(&file); err != nil {
+		t.Fatal(err)
+	}
+	read, err := snapshot.Read(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := inWords(t, s)
+	for name, of := range map[string]*snapshot.Snapshot{"again": s, "from a file": read} {
+		if got := inWords(t, of); got != first {
+			t.Errorf("%s the plan is\n%s\nwant\n%s", name, got, first)
+		}
+	}
+	if !strings.Contains(first, `"moves"`) {
+		t.Errorf("the plan moves nothing, which says little: %s", first)
+	}
+}
+
+func inWords(t *testing.T, s *snapshot.Snapshot) string {
+	t.Helper()
+	p, err := plan.Make(t.Context(), s, plan.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// Who has no time left gets the best plan until then, and without one the reason.
+func TestTimeIsUp(t *testing.T) {
+	s, err := sample.Random(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var last *plan.Plan
+	p, err := plan.Make(ctx, s, plan.Options{Improved: func(p *plan.Plan) {
+		if last = p; p.Moves() > 0 {
+			cancel()
+		}
+	}})
+	if err != nil || last == nil || p.SavedMilliCPU != last.SavedMilliCPU || p.Moves() != last.Moves() {
+		t.Errorf("error %v; the plan is %+v, want that of the last improvement, %+v", err, p, last)
+	}
+	if p, err := plan.Make(ctx, s, plan.Options{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("plan %+v, error %v; want that it was cancelled", p, err)
 	}
 }
 

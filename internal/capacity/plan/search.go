@@ -10,7 +10,8 @@ import (
 	"temper.dev/temper/internal/capacity/snapshot"
 )
 
-// workers is how many replays run at a time. It does not change what is found.
+// workers is how many replays run at a time. It is the same on every machine, since those beside one that fails are had, too,
+// and decide how the search goes on: so the same plan comes out everywhere.
 const workers = 2
 
 const (
@@ -212,6 +213,9 @@ func leastDropped(trials []trial) (least *trial) {
 // tryAll tries a set with each seed, several at a time. It ends after those in which a node was given up.
 func (s *search) tryAll(ctx context.Context, set map[string]bool, order []*mover) ([]trial, error) {
 	var all []trial
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	for seeds := range slices.Chunk(s.seeds, len(s.worlds)) {
 		trials, errs := make([]trial, len(seeds)), make([]error, len(seeds))
 		var group sync.WaitGroup

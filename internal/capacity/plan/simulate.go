@@ -166,7 +166,7 @@ func (m *simulator) outcome(s *snapshot.Snapshot, p *Plan) *Outcome {
 		node := m.at[key]
 		if node == "" {
 			o.Pending = append(o.Pending, key)
-		} else if !stays(pod) {
+		} else if !leaves(pod) {
 			left[node] = true
 		}
 		after.Pods = append(after.Pods, landed(pod, m.pods[key], node))

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -75,27 +76,27 @@ func Read(from io.Reader) (*Snapshot, error) {
 // Write writes the snapshot as JSON.
 func (s *Snapshot) Write(to io.Writer) error { return json.NewEncoder(to).Encode(s) }
 
-// Check finds what no cluster has at one moment: an object twice, and pods on nodes that do not exist. Both come from lists
+// Check finds what no cluster has at one moment: nothing in place of an object, an object twice, and pods on nodes that do
+// not exist. Both come from lists
 // that were read at different times; the snapshot is to be taken again.
 func (s *Snapshot) Check() error {
-	var faults []error
+	faults := s.nulls()
 	nodes := map[string]bool{}
-	for i, node := range s.Nodes {
-		switch {
-		case node == nil:
-			faults = append(faults, fmt.Errorf("nodes[%d] is null", i))
+	for _, node := range s.Nodes {
+		if node == nil {
 			continue
-		case nodes[node.Name]:
+		}
+		if nodes[node.Name] {
 			faults = append(faults, fmt.Errorf("node %s is there twice", node.Name))
 		}
 		nodes[node.Name] = true
 	}
 	pods, ids := map[string]bool{}, map[types.UID]bool{}
-	for i, pod := range s.Pods {
-		switch {
-		case pod == nil:
-			faults = append(faults, fmt.Errorf("pods[%d] is null", i))
+	for _, pod := range s.Pods {
+		if pod == nil {
 			continue
+		}
+		switch {
 		case pods[Key(pod)]:
 			faults = append(faults, fmt.Errorf("pod %s is there twice", Key(pod)))
 		case pod.UID == "" || ids[pod.UID]:
@@ -109,6 +110,28 @@ func (s *Snapshot) Check() error {
 		return fmt.Errorf("the snapshot is of no one moment, take it again: %w", errors.Join(faults...))
 	}
 	return nil
+}
+
+// nulls finds places in a list that hold nothing.
+func (s *Snapshot) nulls() (faults []error) {
+	for _, list := range []struct {
+		name string
+		null int
+	}{
+		{"nodes", slices.Index(s.Nodes, nil)}, {"pods", slices.Index(s.Pods, nil)}, {"namespaces", slices.Index(s.Namespaces, nil)},
+		{"priorityClasses", slices.Index(s.PriorityClasses, nil)}, {"podDisruptionBudgets", slices.Index(s.PodDisruptionBudgets, nil)},
+		{"persistentVolumes", slices.Index(s.PersistentVolumes, nil)}, {"persistentVolumeClaims", slices.Index(s.PersistentVolumeClaims, nil)},
+		{"storageClasses", slices.Index(s.StorageClasses, nil)}, {"csiNodes", slices.Index(s.CSINodes, nil)},
+		{"volumeAttachments", slices.Index(s.VolumeAttachments, nil)}, {"services", slices.Index(s.Services, nil)},
+		{"replicationControllers", slices.Index(s.ReplicationControllers, nil)}, {"replicaSets", slices.Index(s.ReplicaSets, nil)},
+		{"statefulSets", slices.Index(s.StatefulSets, nil)}, {"temperNodes", slices.Index(s.TemperNodes, nil)},
+		{"tierPolicies", slices.Index(s.TierPolicies, nil)},
+	} {
+		if list.null >= 0 {
+			faults = append(faults, fmt.Errorf("%s[%d] is null", list.name, list.null))
+		}
+	}
+	return faults
 }
 
 // Ended is whether a pod has ended for good. It holds no room on its node any more.

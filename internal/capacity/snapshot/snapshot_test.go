@@ -52,6 +52,7 @@ func TestReadRefuses(t *testing.T) {
 		{"a pod twice", `{"nodes":[],"pods":[{"metadata":{"name":"p"},"spec":{"containers":[]}},{"metadata":{"name":"p"},"spec":{"containers":[]}}]}`, "pod /p is there twice"},
 		{"a pod without a UID", `{"nodes":[],"pods":[{"metadata":{"name":"p"},"spec":{"containers":[]}}]}`, "pod /p has no UID"},
 		{"a node that is null", `{"nodes":[null],"pods":[]}`, "nodes[0] is null"},
+		{"a budget that is null", `{"nodes":[],"pods":[],"podDisruptionBudgets":[null]}`, "podDisruptionBudgets[0] is null"},
 		{"a pod that is null", `{"nodes":[],"pods":[null]}`, "pods[0] is null"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
