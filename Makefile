@@ -100,7 +100,7 @@ scale: kubernetes temper-agent ## what the agent takes on a node of 110 pods, an
 	TEMPER_KUBERNETES=$(CURDIR)/build/kubernetes $(GO) test -count=1 -v -tags kubernetes,scale -timeout 40m ./test/kubernetes \
 		-run 'TestScale|TestAnAPIServerThatGoes' -away 10m -records $(CURDIR)/records/agent
 
-capacity-scale: ## what a capacity plan for 1,000 nodes and 20,000 pods takes; takes 3 minutes on 2 CPUs
+capacity-scale: ## what the planner finds for 1,000 nodes and 20,000 pods within a minute, and what that takes; takes 2 minutes on 2 CPUs
 	$(GO) test -count=1 -v -tags scale -timeout 20m ./internal/capacity/plan -run TestSize
 
 kubernetes-node: lab-deps kubernetes ## what a whole cluster needs beside: controllers, kubelet, containerd; another 5 minutes

@@ -234,6 +234,53 @@ func TestCases(t *testing.T) {
 	}
 }
 
+// selects lets a pod go only to nodes of that name.
+func selects(node string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"kubernetes.io/hostname": node} }
+}
+
+// A node is emptied only where that does not depend on chance. Of two equal nodes the scheduler takes either for x; when it
+// is b, there is no room for y any more, which can go nowhere else.
+func TestChanceIsNotCountedOn(t *testing.T) {
+	s := &snapshot.Snapshot{}
+	for _, name := range []string{"a", "b", "c", "e"} {
+		sample.Node(s, name, 4, "16Gi")
+	}
+	sample.Pod(s, "x", "a", "2", "1Gi")
+	sample.Pod(s, "y", "a", "2", "1Gi", selects("b"))
+	sample.Pod(s, "stays-b", "b", "1", "1Gi", hold)
+	sample.Pod(s, "stays-c", "c", "1", "1Gi", hold)
+	// The bound has hope for e, too, but there is no node for z: so sets are tried of which one node has to be given up.
+	sample.Pod(s, "z", "e", "2", "1Gi", selects("nowhere"))
+	for seed := range uint64(10) {
+		p, err := plan.Make(t.Context(), s, plan.Options{Seed: 100 * seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(p.Nodes()) > 0 || !strings.Contains(reasons(p, "a"), "pod work/y fits nowhere else") {
+			t.Errorf("seed %d: %v are emptied, a is kept for %q", 100*seed, p.Nodes(), reasons(p, "a"))
+		}
+	}
+}
+
+// What seems easiest cannot be done, and the bound says that one node is all: then it is the other one.
+func TestTheOtherNode(t *testing.T) {
+	s := &snapshot.Snapshot{}
+	for _, name := range []string{"a", "b", "e"} {
+		sample.Node(s, name, 4, "16Gi")
+	}
+	sample.Pod(s, "x", "a", "2", "1Gi")
+	sample.Pod(s, "stays", "b", "2", "1Gi", hold)
+	sample.Pod(s, "z", "e", "1", "1Gi", selects("nowhere"))
+	p, err := plan.Make(t.Context(), s, plan.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(p.Nodes(), []string{"a"}) || p.AtLeast != 2 {
+		t.Errorf("%v are emptied, with a bound of %d; want a, and 2", p.Nodes(), p.AtLeast)
+	}
+}
+
 func notEnforced(s *snapshot.Snapshot, node int) {
 	s.TemperNodes[node].Status.Conditions[0].Status, s.TemperNodes[node].Status.Conditions[0].Reason = metav1.ConditionFalse, "SafeModeNode"
 }

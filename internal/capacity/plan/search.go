@@ -21,14 +21,14 @@ const (
 	fewMoves = 200
 )
 
-// search looks for the set of nodes whose capacity is largest, of those that replays confirm. It begins with as many nodes
-// as the bound leaves hope for, gives up those that replays give up, and then adds others, one or many at a time.
+// search looks for the set of nodes whose capacity is largest, of those that replays confirm. It goes from a small set that is
+// had soon to as many nodes as the bound leaves hope for, gives up those that replays give up, and then adds others, many or
+// one at a time.
 type search struct {
 	*problem
 	worlds     []*world
 	seeds      []uint64
 	options    Options
-	elsewhere  int // decisions that were made on other snapshots
 	best       *found
 	candidates []string // the ones that are easiest to empty first
 	reasons    map[string]string
@@ -63,16 +63,13 @@ func newSearch(ctx context.Context, p *problem, o Options) (*search, error) {
 	return s, nil
 }
 
-// load is how much has to be moved for each CPU that is saved.
+// load is the largest share of the node's room that has to be moved.
 func (m *machine) load() float64 {
 	return m.moved.share(m.room)
 }
 
 func (s *search) run(ctx context.Context) error {
 	if err := s.widen(ctx); err != nil {
-		return err
-	}
-	if err := s.look(ctx); err != nil {
 		return err
 	}
 	return s.explain(ctx)
@@ -171,7 +168,7 @@ func (s *search) spent() bool {
 }
 
 func (s *search) decisions() int {
-	n := s.elsewhere
+	n := 0
 	for _, w := range s.worlds {
 		n += w.decisions
 	}
@@ -311,53 +308,6 @@ func (s *search) split(set map[string]bool) (known, others []*mover) {
 	more := maps.Clone(set)
 	maps.DeleteFunc(more, func(name string, _ bool) bool { return s.best.set[name] })
 	return known, bySize(s, more)
-}
-
-// look carries the best plan out, with each seed, and plans anew for what comes of it. What can be emptied then could have been
-// emptied at once, by moving no pod twice: so it tries that. Whoever carries out the plan finds nothing to be done afterwards.
-func (s *search) look(ctx context.Context) error {
-	for i := 0; i < len(s.seeds) && !s.spent(); i++ {
-		after, err := Simulate(ctx, s.snapshot, s.plan(s.best), s.options, s.seeds[i])
-		if err != nil {
-			return err
-		}
-		extra, err := s.further(ctx, after.After)
-		if err != nil {
-			return err
-		}
-		if len(extra) == 0 {
-			continue
-		}
-		added, err := s.extend(ctx, extra)
-		if err != nil {
-			return err
-		}
-		if added {
-			i = -1
-		}
-	}
-	return nil
-}
-
-// further are the nodes that a plan for another snapshot would empty.
-func (s *search) further(ctx context.Context, of *snapshot.Snapshot) ([]string, error) {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	task, err := newProblem(of, s.options.Admit)
-	if err != nil {
-		return nil, err
-	}
-	next, err := newSearch(ctx, task, s.options)
-	if err != nil {
-		return nil, err
-	}
-	next.options.Improved = nil
-	next.options.Effort = s.options.Effort - s.decisions()
-	if err := next.widen(ctx); err != nil {
-		return nil, err
-	}
-	s.elsewhere += next.decisions()
-	return slices.Sorted(maps.Keys(next.best.set)), nil
 }
 
 // explain finds out what would happen if a node were emptied beside the best set, of those that nobody has tried because
