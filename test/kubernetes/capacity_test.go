@@ -5,10 +5,12 @@ package kubernetes
 import (
 	"context"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -281,11 +283,50 @@ func (c *realCluster) carryOut(p *plan.Plan) {
 		cordon := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"unschedulable":true}}`))
 		c.must(c.Patch(c.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}, cordon))
 	}
+	c.awaitCordons()
 	for _, step := range p.Steps {
 		for _, move := range step.Moves {
 			c.move(move.Pod)
 		}
 	}
+}
+
+// awaitCordons waits until the scheduler has heard of all cordons: it watches nodes and pods apart, and would put the first
+// pod on a node whose cordon it has not heard of yet. What it says of a pod that fits nowhere counts the cordoned nodes.
+func (c *realCluster) awaitCordons() {
+	c.Helper()
+	var nodes corev1.NodeList
+	c.must(c.List(c.Context(), &nodes))
+	cordoned := len(slices.DeleteFunc(nodes.Items, func(n corev1.Node) bool { return !n.Spec.Unschedulable }))
+	if cordoned == 0 {
+		return
+	}
+	want := fmt.Sprintf(" %d node(s) were unschedulable", cordoned)
+	eventually(c.T, "the scheduler has heard of all cordons", func() bool {
+		probe := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: sample.Namespace, Name: "probe"}, Spec: corev1.PodSpec{
+			NodeSelector: map[string]string{"no": "node"}, Containers: []corev1.Container{{Name: "main"}},
+		}}
+		c.makePod(probe)
+		said := c.saidOf(client.ObjectKeyFromObject(probe))
+		c.must(c.Delete(c.Context(), probe, client.GracePeriodSeconds(0)))
+		return strings.Contains(said, want)
+	})
+}
+
+// saidOf is what the scheduler says of a pod that it finds no node for.
+func (c *realCluster) saidOf(key types.NamespacedName) (said string) {
+	c.Helper()
+	eventually(c.T, "the scheduler says that the pod fits nowhere", func() bool {
+		var pod corev1.Pod
+		c.must(c.Get(c.Context(), key, &pod))
+		for _, condition := range pod.Status.Conditions {
+			if condition.Type == corev1.PodScheduled && condition.Reason == corev1.PodReasonUnschedulable {
+				said = condition.Message
+			}
+		}
+		return said != ""
+	})
+	return said
 }
 
 func (c *realCluster) move(key string) {

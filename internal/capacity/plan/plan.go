@@ -72,7 +72,7 @@ type Options struct {
 	// status, and is its own to change. nil: as it is. An error keeps the pod where it is, with the error as the reason.
 	Admit func(*corev1.Pod) (*corev1.Pod, error)
 	// Replays that must confirm a plan, each with another seed. 0: 20 in clusters of up to 1,000 pods, and fewer in larger
-	// ones, but at least 3.
+	// ones, but at least 2.
 	Replays int
 	// Seed is the first of the seeds.
 	Seed uint64
@@ -106,7 +106,7 @@ func (p *Plan) Moves() int {
 // Other errors are of the snapshot, and say what in it contradicts itself.
 func Make(ctx context.Context, s *snapshot.Snapshot, o Options) (*Plan, error) {
 	if o.Replays <= 0 {
-		o.Replays = min(20, max(3, 20_000/max(1, len(s.Pods))))
+		o.Replays = min(20, max(2, 20_000/max(1, len(s.Pods))))
 	}
 	if o.Effort <= 0 {
 		o.Effort = min(50_000, 200*len(s.Pods))
