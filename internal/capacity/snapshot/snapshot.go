@@ -77,8 +77,7 @@ func Read(from io.Reader) (*Snapshot, error) {
 func (s *Snapshot) Write(to io.Writer) error { return json.NewEncoder(to).Encode(s) }
 
 // Check finds what no cluster has at one moment: nothing in place of an object, an object twice, and pods on nodes that do
-// not exist. Both come from lists
-// that were read at different times; the snapshot is to be taken again.
+// not exist. That comes from lists that were read at different times; the snapshot is to be taken again.
 func (s *Snapshot) Check() error {
 	faults := s.nulls()
 	nodes := map[string]bool{}
