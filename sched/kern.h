@@ -242,7 +242,7 @@ struct sched_ext_ops {
 enum scx_public_consts { SCX_SLICE_DFL = 20000000 };
 enum scx_dsq_id_flags { SCX_DSQ_LOCAL = 0x8000000000000002ULL, SCX_DSQ_LOCAL_ON = 0xc000000000000000ULL };
 enum scx_kick_flags { SCX_KICK_IDLE = 1, SCX_KICK_PREEMPT = 2 };
-enum scx_enq_flags { SCX_ENQ_WAKEUP = 1, SCX_ENQ_HEAD = 16, SCX_ENQ_PREEMPT = 1ULL << 32 };
+enum scx_enq_flags { SCX_ENQ_HEAD = 16, SCX_ENQ_PREEMPT = 1ULL << 32 };
 enum scx_ent_flags { SCX_TASK_QUEUED = 1 };
 enum cgroup_subsys_id { cpu_cgrp_id = 1 };
 enum scx_wake_flags { SCX_WAKE_SYNC = 16 };
@@ -259,7 +259,6 @@ enum scx_ops_flags { SCX_OPS_ENQ_LAST = 1 << 1, SCX_OPS_ENQ_EXITING = 1 << 2, SC
 #define DSQ_LOCAL_ON KERNEL_VALUE(scx_dsq_id_flags, SCX_DSQ_LOCAL_ON)
 #define KICK_IDLE KERNEL_VALUE(scx_kick_flags, SCX_KICK_IDLE)
 #define KICK_PREEMPT KERNEL_VALUE(scx_kick_flags, SCX_KICK_PREEMPT)
-#define ENQ_WAKEUP KERNEL_VALUE(scx_enq_flags, SCX_ENQ_WAKEUP)
 #define ENQ_HEAD KERNEL_VALUE(scx_enq_flags, SCX_ENQ_HEAD)
 #define ENQ_PREEMPT KERNEL_VALUE(scx_enq_flags, SCX_ENQ_PREEMPT)
 #define WAKE_SYNC KERNEL_VALUE(scx_wake_flags, SCX_WAKE_SYNC)

@@ -27,7 +27,6 @@
 #ifndef TEMPER_PACE_BPF_H
 #define TEMPER_PACE_BPF_H
 
-#include "leave.bpf.h"
 #include "limit.bpf.h"
 #include "progress.bpf.h"
 
@@ -70,7 +69,7 @@ static __noinline u32 admit(struct task_struct *p, struct task_state *t, u64 now
 	if (index == NO_SLOT || t->prepaid)
 		return NO_SLOT;
 	by = must_wait_for(index, now);
-	if (by != NO_SLOT && !never_held(p, t, by) && may_hold(p, t, now))
+	if (by != NO_SLOT && !never_held(p, t, by))
 		return by;
 	begin_admission(t, index);
 	return NO_SLOT;
@@ -92,8 +91,6 @@ static void hold(struct task_struct *p, struct task_state *t, u32 by, u64 now, u
 		enq_flags |= ENQ_HEAD;
 	else
 		t->held_at = now;
-	t->beyond_until = 0;
-	t->leaves = false;
 	t->queued_cpu = scx_bpf_task_cpu(p);
 	t->queued = QUEUED_HELD + by;
 	if (begin_hold(by, now))
@@ -132,7 +129,7 @@ static __noinline bool follow_mark(struct bpf_iter_scx_dsq *it, struct task_stru
 /* Has it waited in vain for so long, or does somebody wait for it? */
 static __always_inline bool may_go_now(struct task_struct *p, struct task_state *t, u32 by, u64 now)
 {
-	return asked_to_end(p, t) || owes_beyond(p, t, by) || (s64)(now - t->held_at) > (s64)LONGEST_HOLD;
+	return asked_to_end(p, t) || (t->lent_lock && !is_within(t->lender_cgroup, by)) || (s64)(now - t->held_at) > (s64)LONGEST_HOLD;
 }
 
 /* Take the time of its next turn now: when it gets to run, others might have. */
@@ -421,12 +418,7 @@ static __noinline bool turn_must_end(struct task_struct *p, struct task_state *t
 {
 	u32 index = limit_of(t->cgroup), by = index == NO_SLOT ? NO_SLOT : must_wait_for(index, now);
 
-	if (by == NO_SLOT) {
-		t->beyond_until = 0;
-		t->leaves = false;
-		return false;
-	}
-	return !never_held(p, t, by) && !leaves_kernel_first(p, t, now);
+	return by != NO_SLOT && !never_held(p, t, by);
 }
 
 /* A task begins to run here, or goes on: for how long may it? */
@@ -456,11 +448,7 @@ static __noinline void begin_turn(struct task_struct *p, struct task_state *t, s
 	/* What was counted while it was taken off the CPU belongs to this turn. More is of a time without a limit. */
 	if (p->se.sum_exec_runtime - t->turn_exec > QUANTUM)
 		t->turn_exec = p->se.sum_exec_runtime;
-	if (time > 0) {
-		t->beyond_until = 0;
-		t->leaves = false;
-	}
-	if (time <= 0 && !t->in_gap && !c->lent_section && !never_held(p, t, -time) && !leaves_kernel_first(p, t, now)) {
+	if (time <= 0 && !t->in_gap && !c->lent_section && !never_held(p, t, -time)) {
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 		return;
 	}

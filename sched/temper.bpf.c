@@ -372,8 +372,6 @@ void BPF_PROG(temper_stopping, struct task_struct *p, bool runnable)
 	c->parole = false;
 	end_section(c, now);
 	if (!runnable) {
-		t->beyond_until = 0;
-		t->leaves = false;
 		leave_tier(p, t);
 		lend(p, t, cpu);
 		return;
