@@ -61,6 +61,10 @@ func TestPlansComeTrueInARealCluster(t *testing.T) {
 		moves += p.Moves()
 		c.clear()
 	}
+	// A planner that never empties anything keeps all its promises.
+	if emptied < *capacityClusters {
+		t.Errorf("%d nodes of %d clusters are emptied, want one of each in the mean", emptied, *capacityClusters)
+	}
 	t.Logf("%d clusters from seed %d: %d nodes emptied by %d moves", *capacityClusters, *capacitySeed, emptied, moves)
 }
 

@@ -63,6 +63,10 @@ func TestPlansComeTrue(t *testing.T) {
 	}
 	t.Logf("%d clusters from seed %d: %d nodes emptied by %d moves; of %d simulations with other seeds %d came out otherwise",
 		*clusters, *firstSeed, emptied, moves, tried, failed)
+	// A planner that never empties anything keeps all its promises.
+	if emptied < *clusters {
+		t.Errorf("%d nodes of %d clusters are emptied, want one of each in the mean", emptied, *clusters)
+	}
 	if failed*100 > tried {
 		t.Errorf("%d of %d simulations with seeds that the plans do not know came out otherwise, want at most one in a hundred", failed, tried)
 	}
