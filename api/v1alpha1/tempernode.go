@@ -71,6 +71,11 @@ type TemperNodeStatus struct {
 	// +optional
 	KernelVersion string `json:"kernelVersion,omitempty"`
 
+	// The kernel's version with which tiers were enforced last, by any agent. Where that is the kernel that runs, an agent whose
+	// tiers are not in force is not ready, which stops a roll-out. Delete the TemperNode to have the node forget it.
+	// +optional
+	EnforcedKernelVersion string `json:"enforcedKernelVersion,omitempty"`
+
 	// The SHA-256 of the BPF object of the attached scheduler, where it is Temper's.
 	// +optional
 	SchedulerSHA256 string `json:"schedulerSHA256,omitempty"`

@@ -34,9 +34,9 @@ func main() { cli.Main(newRootCommand()) }
 
 // options are the command's flags.
 type options struct {
-	node, root, config, loader, metrics, kubeconfig, daemonSet, nri string
-	heartbeat                                                       heartbeat
-	safeMode                                                        bool
+	node, root, config, loader, metrics, ready, kubeconfig, daemonSet, nri string
+	heartbeat                                                              heartbeat
+	safeMode                                                               bool
 }
 
 func newRootCommand() *cobra.Command {
@@ -65,6 +65,7 @@ SIGTERM does the one or the other, as that DaemonSet has another agent come or n
 	flags.StringVar(&o.config, "config", config.DefaultPath, "the node's own configuration `FILE`, if there is one")
 	flags.StringVar(&o.loader, "loader", "", "`PATH` of scx_temper (default: next to temper-agent, else in PATH)")
 	flags.StringVar(&o.metrics, "metrics", "", "`ADDRESS` to serve metrics for Prometheus at, as /metrics (default: none)")
+	flags.StringVar(&o.ready, "ready", "", "`ADDRESS` to answer a kubelet's readiness probes at, as /readyz (default: none)")
 	flags.StringVar(&o.daemonSet, "daemonset", "", "`NAMESPACE/NAME` of the DaemonSet whose pod this is (default: none)")
 	flags.StringVar(&o.nri, "nri", "", "`SOCKET` at which the container runtime says when containers start (default: none)")
 	flags.Var(&o.heartbeat, "heartbeat-timeout", "`DURATION` for which the scheduler waits for the next agent before it leaves by itself; 0: for ever")
@@ -123,6 +124,11 @@ func run(cmd *cobra.Command, o options) error {
 		return err
 	}
 	a.OnState(reporter.Tell)
+	if o.ready != "" {
+		if err := nodepods.ServeReady(ctx, o.ready, reporter.Ready); err != nil {
+			return err
+		}
+	}
 	if o.nri != "" {
 		go nri.New(root.Path(o.nri), a.Settle, words).Run(ctx)
 	}

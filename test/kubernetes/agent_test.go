@@ -85,6 +85,12 @@ func asAgent(t *testing.T, node string) []byte {
 	return text
 }
 
+// unanswered is asAgent for an API server that is not there.
+func unanswered(t *testing.T, node string) []byte {
+	t.Helper()
+	return regexp.MustCompile(`server: .*`).ReplaceAll(asAgent(t, node), []byte("server: https://127.0.0.1:1"))
+}
+
 // start starts an agent. The path that it is given for scx_temper does not exist: on a host whose kernel could, it
 // would attach to that.
 func (n *node) start(kubeconfig []byte, args ...string) {
@@ -305,7 +311,7 @@ func TestReservationFollowsPods(t *testing.T) {
 		return err == nil && strings.Contains(string(kept), `"reservation_percent": 200`)
 	})
 	n.end(syscall.SIGKILL)
-	n.start(regexp.MustCompile(`server: .*`).ReplaceAll(asAgent(t, n.name), []byte("server: https://127.0.0.1:1")))
+	n.start(unanswered(t, n.name))
 	eventually(t, "the next agent is there", func() bool { return n.state().PID == n.cmd.Process.Pid })
 	reserved("what an earlier agent knew", 1000)
 

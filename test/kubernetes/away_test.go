@@ -136,7 +136,7 @@ func TestAnAPIServerThatIsAway(t *testing.T) {
 	})
 	n.end(syscall.SIGKILL)
 	n.makeAnew(batch)
-	n.start(regexp.MustCompile(`server: .*`).ReplaceAll(asAgent(t, n.name), []byte("server: https://127.0.0.1:1")))
+	n.start(unanswered(t, n.name))
 	eventually(t, "the pod is in background again", func() bool { return n.idle(batch) == "1" })
 	eventually(t, "it is told", func() bool {
 		return strings.Contains(strings.Join(n.state().Problems, "\n"), "what it said last holds")
@@ -147,7 +147,7 @@ func TestAnAPIServerThatIsAway(t *testing.T) {
 	for _, file := range []string{"cluster.json", "status.json"} {
 		os.Remove(n.root.Run(file))
 	}
-	n.start(regexp.MustCompile(`server: .*`).ReplaceAll(asAgent(t, n.name), []byte("server: https://127.0.0.1:1")))
+	n.start(unanswered(t, n.name))
 	eventually(t, "the agent waits", func() bool { return n.state().Off != nil && n.state().Off.Reason == agent.NotKnown })
 	if n.idle(batch) != "0" {
 		t.Error("a tier is in force that nobody has said")

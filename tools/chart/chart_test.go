@@ -163,6 +163,8 @@ func TestEachValue(t *testing.T) {
 		"appArmorProfile.localhostProfile": {"appArmorProfile: {type: Localhost, localhostProfile: temper-agent}", "agent.yaml", "localhostProfile: \"temper-agent\"}\n"},
 		"seLinuxOptions.type":              {"seLinuxOptions: {type: temper_agent_t}", "agent.yaml", "seLinuxOptions: {type: temper_agent_t}\n"},
 		"maxUnavailable":                   {"maxUnavailable: 10%", "agent.yaml", "rollingUpdate: {maxUnavailable: 10%}\n"},
+		"minReadySeconds":                  {"minReadySeconds: 0", "agent.yaml", "minReadySeconds: 0\n"},
+		"readinessPort":                    {"readinessPort: 9999", "agent.yaml", "- --ready=127.0.0.1:9999\n"},
 		"heartbeatTimeoutSeconds":          {"heartbeatTimeoutSeconds: 3600", "agent.yaml", "- --heartbeat-timeout=3600s\n"},
 		"apiServer.host":                   {"apiServer: {host: 10.99.0.1}", "agent.yaml", "{name: KUBERNETES_SERVICE_HOST, value: \"10.99.0.1\"}\n"},
 		"apiServer.port":                   {"apiServer: {host: 10.99.0.1, port: 6443}", "agent.yaml", "{name: KUBERNETES_SERVICE_PORT, value: \"6443\"}\n"},
@@ -255,6 +257,8 @@ func TestSchemaRefuses(t *testing.T) {
 		"seLinuxOptions: {type: 'spc_t, level: s0'}":           {"seLinuxOptions/type"},
 		"maxUnavailable: 0":                                    {"maxUnavailable", "minimum"},
 		"maxUnavailable: 0%":                                   {"maxUnavailable", "0%"},
+		"minReadySeconds: -1":                                  {"minReadySeconds", "minimum"},
+		"readinessPort: 0":                                     {"readinessPort", "minimum"},
 		"apiServer: {host: 'https://10.0.0.1'}":                {"apiServer/host", "https://10.0.0.1"},
 		"apiServer: {port: 70000}":                             {"apiServer/port", "65,535"},
 		"apiServer: {port: '443'}":                             {"apiServer/port", "want integer"},
@@ -350,6 +354,30 @@ func TestMonitoring(t *testing.T) {
 	ports := agent(t, made(t, "metrics: {address: '[::1]:9770'}")["agent.yaml"]).Spec.Template.Spec.Containers[0].Ports
 	if len(ports) != 1 || ports[0].Name != "metrics" || ports[0].ContainerPort != 9770 {
 		t.Errorf("%v", ports)
+	}
+}
+
+// A roll-out stops at a node whose agent is not ready, which the agent itself says, at the port that the probe asks. Nothing
+// has a kubelet kill an agent.
+func TestRollout(t *testing.T) {
+	set := agent(t, made(t, "readinessPort: 9999")["agent.yaml"])
+	c := set.Spec.Template.Spec.Containers[0]
+	probe := c.ReadinessProbe
+	if probe == nil || probe.HTTPGet == nil {
+		t.Fatal("no readiness probe")
+	}
+	if asked := probe.HTTPGet; asked.Host != "127.0.0.1" || asked.Path != "/readyz" || !slices.Contains(c.Args, "--ready=127.0.0.1:"+asked.Port.String()) {
+		t.Errorf("the probe asks %+v of an agent with %v", asked, c.Args)
+	}
+	const watchdog = 30
+	if told := probe.PeriodSeconds * 3; set.Spec.MinReadySeconds <= watchdog+told {
+		t.Errorf("minReadySeconds is %d: a scheduler that is thrown out after %d s, which the probe tells within %d s, goes on to the next node", set.Spec.MinReadySeconds, watchdog, told)
+	}
+	if rolling := set.Spec.UpdateStrategy.RollingUpdate; rolling.MaxUnavailable.IntValue() != 1 {
+		t.Errorf("%v nodes at once", rolling.MaxUnavailable)
+	}
+	if c.LivenessProbe != nil || c.StartupProbe != nil {
+		t.Error("a kubelet may kill the agent")
 	}
 }
 

@@ -119,7 +119,7 @@ func Gatherer(root host.Root, said func() (*agent.State, error)) prometheus.Gath
 
 // Serve answers scrapes of /metrics at address until ctx ends.
 func Serve(ctx context.Context, address string, root host.Root, said func() (*agent.State, error)) error {
-	listener, err := status.Listen(address)
+	listener, err := status.Listen("--metrics", address)
 	if err != nil {
 		return err
 	}

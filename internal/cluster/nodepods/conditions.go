@@ -46,9 +46,11 @@ var reasons = map[int]string{
 	exit.Ejected:        "Ejected",
 }
 
-// statusOf is what a TemperNode says of an agent's state and a look at the node, but for whether the node is sized. Conditions keep when they last changed.
-func statusOf(state agent.State, seen *status.Status, before []metav1.Condition) v1alpha1.TemperNodeStatus {
-	s := v1alpha1.TemperNodeStatus{Rung: string(seen.Rung), Policy: state.Policy, Conditions: slices.Clone(before)}
+// statusOf is what a TemperNode says of an agent's state and a look at the node, but for whether the node is sized. Of what it
+// said before it keeps when conditions last changed, and with which kernel tiers were enforced last.
+func statusOf(state agent.State, seen *status.Status, kernel string, before v1alpha1.TemperNodeStatus) v1alpha1.TemperNodeStatus {
+	s := v1alpha1.TemperNodeStatus{Rung: string(seen.Rung), Policy: state.Policy, Conditions: slices.Clone(before.Conditions),
+		KernelVersion: kernel, EnforcedKernelVersion: before.EnforcedKernelVersion}
 	if seen.Loader != nil {
 		s.SchedulerSHA256 = seen.Loader.BPFSHA256
 		if seen.Enforced && seen.Loader.Reserves {
@@ -58,6 +60,9 @@ func statusOf(state agent.State, seen *status.Status, before []metav1.Condition)
 	for _, c := range []metav1.Condition{enforced(state, seen), limitsHonoured(seen), safeMode(state)} {
 		c.Message = cut(c.Message)
 		meta.SetStatusCondition(&s.Conditions, c)
+	}
+	if meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionEnforced) {
+		s.EnforcedKernelVersion = kernel
 	}
 	for t := range tier.Tier(tier.Count) {
 		s.Tiers = append(s.Tiers, tierStatus(t, state.Members, seen))

@@ -3,6 +3,7 @@ package nodepods
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -38,6 +39,7 @@ type Reporter struct {
 	states  chan agent.State // the newest
 	told    func(error)      // how a report went
 	failing bool             // the last report
+	unready atomic.Pointer[error]
 }
 
 // NewReporter makes one for a source's node, and tells the source how reports go; look tells what is in force there.
@@ -46,8 +48,10 @@ func NewReporter(source *Source, config *rest.Config, kernel string, look func()
 	if err != nil {
 		return nil, err
 	}
-	return &Reporter{cluster: cluster, node: source.reader.node, root: source.root, kernel: kernel, log: log, look: look,
-		states: make(chan agent.State, 1), told: source.reader.reported}, nil
+	r := &Reporter{cluster: cluster, node: source.reader.node, root: source.root, kernel: kernel, log: log, look: look,
+		states: make(chan agent.State, 1), told: source.reader.reported}
+	r.unready.Store(&errNotReported)
+	return r, nil
 }
 
 // Tell hands over the agent's state. Only the newest is kept, so that the agent never waits for an API server.
@@ -148,15 +152,16 @@ func (r *Reporter) report(ctx context.Context, state agent.State) error {
 	if err != nil {
 		return err
 	}
-	before := object.Status.Conditions
-	object.Status = statusOf(state, seen, before)
+	before := object.Status
+	object.Status = statusOf(state, seen, r.kernel, before)
 	meta.SetStatusCondition(&object.Status.Conditions, sized(r.root, state.CriticalMilliCPU))
-	object.Status.KernelVersion, object.Status.Reported = r.kernel, metav1.Now()
-	after := object.Status.Conditions
+	object.Status.Reported = metav1.Now()
+	said := object.Status
 	if err := r.cluster.Status().Update(ctx, &object); err != nil {
 		return err
 	}
-	for _, c := range turned(before, after) {
+	r.readiness(unready(state, &said, time.Now()))
+	for _, c := range turned(before.Conditions, said.Conditions) {
 		r.tell(ctx, object.OwnerReferences, c)
 	}
 	return nil

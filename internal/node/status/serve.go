@@ -26,23 +26,23 @@ func RegistryOf(look func() (*Status, error)) *prometheus.Registry {
 	return registry
 }
 
-// Listen opens the address that metrics are to be served at. One that cannot be right is a usage error; one that is taken may
-// be free at the next try.
-func Listen(address string) (net.Listener, error) {
+// Listen opens the address that a flag names. One that cannot be right is a usage error; one that is taken may be free at the
+// next try.
+func Listen(flag, address string) (net.Listener, error) {
 	listener, err := net.Listen("tcp", address)
 	if err == nil {
 		return listener, nil
 	}
-	status, cure := exit.Failed, "name a free one with --metrics"
+	status, cure := exit.Failed, "name a free one with "+flag
 	if _, wrong := errors.AsType[*net.AddrError](err); wrong {
-		status, cure = exit.Usage, "use --metrics HOST:PORT, such as localhost:9770"
+		status, cure = exit.Usage, "use "+flag+" HOST:PORT, such as localhost:9770"
 	}
-	return nil, exit.New(status, cure, "metrics cannot be served at %s: %w", address, err)
+	return nil, exit.New(status, cure, "nothing can be served at %s: %w", address, err)
 }
 
 // Serve answers scrapes of /metrics at address until ctx ends.
 func Serve(ctx context.Context, address string, root host.Root) error {
-	listener, err := Listen(address)
+	listener, err := Listen("--metrics", address)
 	if err != nil {
 		return err
 	}

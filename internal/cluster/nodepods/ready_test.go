@@ -1,0 +1,54 @@
+package nodepods
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"temper.dev/temper/api/v1alpha1"
+	"temper.dev/temper/internal/base/exit"
+	"temper.dev/temper/internal/node/agent"
+)
+
+func TestUnready(t *testing.T) {
+	const kernel, other = "6.18.15", "6.6.0"
+	now := time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
+	exits := func(status int, ago time.Duration) []agent.Exit {
+		return []agent.Exit{{Time: now.Add(-ago), Status: status, Text: "the kernel threw scx_temper out"}}
+	}
+	for _, c := range []struct {
+		what   string
+		status metav1.ConditionStatus
+		reason string
+		could  string // the kernel with which tiers were enforced last
+		off    *agent.Off
+		exits  []agent.Exit
+		want   string // in why not; "": ready
+	}{
+		{"attached", metav1.ConditionTrue, reasonAttached, kernel, nil, nil, ""},
+		{"starts", metav1.ConditionFalse, reasonStarting, "", nil, nil, "not known yet what is in force"},
+		{"was stopped", metav1.ConditionFalse, reasonStopped, kernel, nil, nil, "not known yet what is in force"},
+		{"has heard nothing", metav1.ConditionFalse, agent.NotKnown, "", &agent.Off{Reason: agent.NotKnown}, nil, "not known yet what is in force"},
+		{"a kernel that never could", metav1.ConditionFalse, "NoSchedExt", "", nil, nil, ""},
+		{"another kernel could", metav1.ConditionFalse, "NoSchedExt", other, nil, nil, ""},
+		{"its predecessor could", metav1.ConditionFalse, "LoadFailed", kernel, nil, nil, "tiers were enforced here with this kernel, and are not now"},
+		{"its predecessor could, and it is to leave the node alone", metav1.ConditionFalse, agent.OffByNode, kernel, &agent.Off{Reason: agent.OffByNode}, nil, ""},
+		{"thrown out, and back", metav1.ConditionTrue, reasonAttached, kernel, nil, exits(exit.Ejected, time.Minute), "thrown the scheduler out less than 5m0s ago"},
+		{"thrown out long ago", metav1.ConditionTrue, reasonAttached, kernel, nil, exits(exit.Ejected, 6*time.Minute), ""},
+		{"its CPUs changed", metav1.ConditionTrue, reasonAttached, kernel, nil, exits(exit.Hotplug, time.Minute), ""},
+	} {
+		said := &v1alpha1.TemperNodeStatus{KernelVersion: kernel, EnforcedKernelVersion: c.could,
+			Conditions: []metav1.Condition{{Type: v1alpha1.ConditionEnforced, Status: c.status, Reason: c.reason}}}
+		why := unready(agent.State{Started: now.Add(-time.Hour), Off: c.off, Exits: c.exits}, said, now)
+		if (why == nil) != (c.want == "") || why != nil && !strings.Contains(why.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", c.what, why, c.want)
+		}
+	}
+	late := agent.State{Started: now.Add(-time.Minute), Exits: exits(exit.Ejected, 2*time.Minute)}
+	said := &v1alpha1.TemperNodeStatus{Conditions: []metav1.Condition{{Type: v1alpha1.ConditionEnforced, Status: metav1.ConditionTrue, Reason: reasonAttached}}}
+	if why := unready(late, said, now); why != nil {
+		t.Errorf("thrown out before this agent started: %v", why)
+	}
+}
