@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -48,11 +50,14 @@ func connect(flags *genericclioptions.ConfigFlags) (client.Client, string, error
 // noReports is said where no agent has reported yet.
 const noReports = "kubectl temper: no node's agent has reported yet"
 
-// reports are what the agents of nodes have reported; of all nodes where none is named.
-func reports(ctx context.Context, cluster client.Reader, names []string, now time.Time) ([]fleet.Node, error) {
-	nodes, err := fleet.Nodes(ctx, cluster, names, now)
+// nodesOf are the nodes of these names, or all that have an agent or should; what cannot be shown is told the log.
+func nodesOf(ctx context.Context, cluster client.Reader, names []string, now time.Time, log io.Writer) ([]fleet.Node, error) {
+	nodes, hidden, err := fleet.All(ctx, cluster, names, now)
 	if meta.IsNoMatchError(err) {
 		return nil, exit.New(exit.Failed, "install Temper in it", "this cluster knows no TemperNode")
+	}
+	if hidden != nil {
+		fmt.Fprintf(log, "kubectl temper: %v\n", hidden)
 	}
 	return nodes, err
 }
@@ -64,7 +69,7 @@ func nodeNames(flags *genericclioptions.ConfigFlags) cobra.CompletionFunc {
 		if err != nil { // completion has nobody to tell of errors
 			return nil, cobra.ShellCompDirectiveError
 		}
-		nodes, err := reports(cmd.Context(), cluster, nil, time.Now())
+		nodes, err := fleet.Nodes(cmd.Context(), cluster, nil, time.Now())
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}

@@ -19,7 +19,9 @@ func newStatusCommand() *cobra.Command {
 		Long: `Say of each node what its agent reports: the rung, whether the tiers are enforced and else why not, the policy, and how
 many pods are critical and background. With one node it says all: conditions, tiers with their pods, problems.
 
-An agent reports at each change, and once a minute. What is older than three minutes is shown as unknown.`,
+An agent reports at each change, and once a minute. What is older than three minutes is shown as unknown. A node that a
+TierPolicy selects, and from which no agent reports, is listed with what is known of its agent's pod: that takes the right
+to list nodes, TierPolicies, pods and daemonsets.`,
 		Example: `  kubectl temper status
   kubectl temper status node-7
   kubectl temper status --json | jq '.[] | select(.rung != "scx") | .name'`,
@@ -30,7 +32,7 @@ An agent reports at each change, and once a minute. What is older than three min
 				return err
 			}
 			now := time.Now()
-			nodes, err := reports(cmd.Context(), cluster, names, now)
+			nodes, err := nodesOf(cmd.Context(), cluster, names, now, cmd.ErrOrStderr())
 			if err != nil {
 				return err
 			}

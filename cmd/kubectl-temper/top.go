@@ -64,7 +64,7 @@ func topSource(cmd *cobra.Command, flags *genericclioptions.ConfigFlags, names [
 	if err != nil {
 		return nil, err
 	}
-	nodes, err := reports(cmd.Context(), cluster, names, time.Now())
+	nodes, err := nodesOf(cmd.Context(), cluster, names, time.Now(), cmd.ErrOrStderr())
 	if err != nil {
 		return nil, err
 	}

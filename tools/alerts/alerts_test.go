@@ -53,6 +53,12 @@ func TestAlerts(t *testing.T) {
 	const well = `
 load 1m
   temper_enforced{instance="n"} 1x30
+  temper_condition{instance="n",condition="LimitsHonoured",reason="Temper"} 1x30
+  temper_condition{instance="n",condition="Sized",reason="Fits"} 1x30
+  kube_daemonset_status_desired_number_scheduled{namespace="s",daemonset="temper-agent"} 3x30
+  kube_daemonset_status_number_ready{namespace="s",daemonset="temper-agent"} 3x30
+  kube_daemonset_status_desired_number_scheduled{namespace="s",daemonset="other"} 3x30
+  kube_daemonset_status_number_ready{namespace="s",daemonset="other"} 0x30
   temper_scheduler_failures{instance="n"} 0x30
   temper_problems{instance="n"} 0x30
   temper_heartbeat_age_seconds{instance="n"} 0.1x30
@@ -66,18 +72,24 @@ load 1m
 load 1m
   temper_enforced{instance="n"} 0x30
   temper_off{instance="n",reason="SafeModeNode"} 1x30
+  temper_condition{instance="n",condition="LimitsHonoured",reason="Ignored"} 0x30
   temper_problems{instance="n"} 0x30
 `
 	cases := map[string]struct {
 		raising string
 		value   float64
 	}{
-		"TemperNotEnforced":    {`temper_enforced{instance="n"} 0x30`, 0},
-		"TemperSchedulerFails": {`temper_scheduler_failures{instance="n"} 3x30`, 3},
-		"TemperHeartbeatOld":   {"temper_enforced{instance=\"n\"} 1x30\n  temper_heartbeat_age_seconds{instance=\"n\"} 7x30", 7},
-		"TemperProblems":       {`temper_problems{instance="n"} 2x30`, 2},
-		"TemperWaitTooLong":    {`temper_tier_longest_wait_seconds{instance="n",tier="critical"} 1x20 3x9`, 3},
-		"TemperWatchdogNear":   {`temper_wait_under_way_seconds{instance="n",for="one CPU"} 0x20 11x9`, 11},
+		"TemperNotEnforced": {`temper_enforced{instance="n"} 0x30`, 0},
+		"TemperNoAgents":    {`up{instance="n"} 1x30`, 1},
+		"TemperAgentMissing": {"kube_daemonset_status_desired_number_scheduled{namespace=\"s\",daemonset=\"temper-agent\"} 3x30\n" +
+			"  kube_daemonset_status_number_ready{namespace=\"s\",daemonset=\"temper-agent\"} 1x30", 2},
+		"TemperLimitsNotHonoured": {`temper_condition{instance="n",condition="LimitsHonoured",reason="TooManyCgroups"} 0x30`, 0},
+		"TemperNotSized":          {`temper_condition{instance="n",condition="Sized",reason="TooMuchCritical"} 0x30`, 0},
+		"TemperSchedulerFails":    {`temper_scheduler_failures{instance="n"} 3x30`, 3},
+		"TemperHeartbeatOld":      {"temper_enforced{instance=\"n\"} 1x30\n  temper_heartbeat_age_seconds{instance=\"n\"} 7x30", 7},
+		"TemperProblems":          {`temper_problems{instance="n"} 2x30`, 2},
+		"TemperWaitTooLong":       {`temper_tier_longest_wait_seconds{instance="n",tier="critical"} 1x20 3x9`, 3},
+		"TemperWatchdogNear":      {`temper_wait_under_way_seconds{instance="n",for="one CPU"} 0x20 11x9`, 11},
 		"TemperGapOverrun": {"temper_gap_overrun_seconds_bucket{instance=\"n\",le=\"0.002\"} 0x30\n" +
 			"  temper_gap_overrun_seconds_bucket{instance=\"n\",le=\"0.004\"} 0+100x30\n  temper_gap_overrun_seconds_bucket{instance=\"n\",le=\"+Inf\"} 0+100x30", 0.004},
 	}
@@ -151,9 +163,9 @@ func metrics(t *testing.T) []string {
 	return names
 }
 
-// What alerts and the dashboard ask for is served.
+// What alerts and the dashboard ask for is served, by agents or by kube-state-metrics.
 func TestExpressionsNameMetricsThatThereAre(t *testing.T) {
-	served := metrics(t)
+	served := append(metrics(t), "kube_daemonset_status_desired_number_scheduled", "kube_daemonset_status_number_ready")
 	for _, expression := range expressions(t) {
 		// What Grafana puts in.
 		expression = strings.NewReplacer("$__rate_interval", "5m", "$node", "n").Replace(expression)

@@ -5,6 +5,7 @@ package bugtool
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -94,10 +95,11 @@ func (c *collector) add(name string, value any) {
 
 // status is what 'kubectl temper status' and 'explain' say.
 func (c *collector) status(ctx context.Context) {
-	nodes, err := fleet.Nodes(ctx, c.cluster, nil, time.Now())
-	if err != nil {
+	nodes, hidden, err := fleet.All(ctx, c.cluster, nil, time.Now())
+	if err := cmp.Or(err, hidden); err != nil {
 		c.fault("status", err)
-	} else {
+	}
+	if err == nil {
 		c.add("status.yaml", nodes)
 	}
 	answers, invalid, err := explain.OfCluster(ctx, c.cluster, "", nil)

@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
@@ -29,11 +30,13 @@ var Agents = client.MatchingLabels{"app.kubernetes.io/name": "temper-agent"}
 // Node is one node's report.
 type Node struct {
 	Name  string `json:"name"`
-	Stale bool   `json:"stale"` // the agent is gone, or cannot reach the API server
+	Stale bool   `json:"stale"`           // the agent is gone, or cannot reach the API server
+	Agent string `json:"agent,omitempty"` // what is wrong with it, of what All knows
 	v1alpha1.TemperNodeStatus
 }
 
-// Nodes are the reports of the nodes of these names, of all where none is given, in the order of their names.
+// Nodes are the reports of the nodes of these names, of all where none is given, in the order of their names. Who has not
+// reported is left out.
 func Nodes(ctx context.Context, cluster client.Reader, names []string, now time.Time) ([]Node, error) {
 	var list v1alpha1.TemperNodeList
 	if len(names) == 0 {
@@ -43,7 +46,9 @@ func Nodes(ctx context.Context, cluster client.Reader, names []string, now time.
 	}
 	for _, name := range names {
 		var one v1alpha1.TemperNode
-		if err := cluster.Get(ctx, client.ObjectKey{Name: name}, &one); err != nil {
+		if err := cluster.Get(ctx, client.ObjectKey{Name: name}, &one); apierrors.IsNotFound(err) {
+			continue
+		} else if err != nil {
 			return nil, err
 		}
 		list.Items = append(list.Items, one)
@@ -80,7 +85,7 @@ func WriteOne(w io.Writer, n Node, now time.Time) {
 	}
 	fmt.Fprint(out, "\nCONDITION\tSTATUS\tREASON\tSINCE\tMESSAGE\n")
 	for _, c := range n.Conditions {
-		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", c.Type, c.Status, c.Reason, duration.HumanDuration(now.Sub(c.LastTransitionTime.Time)), c.Message)
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", c.Type, c.Status, c.Reason, duration.HumanDuration(max(0, now.Sub(c.LastTransitionTime.Time))), c.Message)
 	}
 	fmt.Fprint(out, "\nTIER\tCPU S\tWAIT P50\tP99\tMAX\tPODS\n")
 	for _, t := range n.Tiers {
@@ -136,11 +141,14 @@ func (n Node) tier(name v1alpha1.Tier) v1alpha1.TierStatus {
 }
 
 func (n Node) reported(now time.Time) string {
-	if n.Reported.IsZero() {
-		return "never"
+	text := "never"
+	if !n.Reported.IsZero() {
+		text = host.Ago(now.Sub(n.Reported.Time))
 	}
-	text := duration.HumanDuration(now.Sub(n.Reported.Time)) + " ago"
-	if n.Stale {
+	switch {
+	case n.Agent != "":
+		text += ": " + n.Agent
+	case n.Stale && !n.Reported.IsZero():
 		text += ": its agent is gone, or cannot reach the API server"
 	}
 	return text

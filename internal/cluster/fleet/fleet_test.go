@@ -33,7 +33,11 @@ func TestWrite(t *testing.T) {
 	left := v1alpha1.TemperNodeStatus{
 		Reported: metav1.NewTime(now), Rung: "observe", Conditions: condition(metav1.ConditionFalse, "SafeModeNode", "safe mode"),
 	}
-	nodes := []Node{{"a", false, enforced}, {"b", true, stale}, {"c", false, left}, {"d", true, v1alpha1.TemperNodeStatus{}}}
+	ahead := enforced
+	ahead.Reported = metav1.NewTime(now.Add(10 * time.Minute))
+	nodes := []Node{{"a", false, "", enforced}, {"b", true, "", stale}, {"c", false, "", left}, {"d", true, "", v1alpha1.TemperNodeStatus{}},
+		{"e", false, "", ahead}, {"f", true, "no agent's pod is there, and no DaemonSet of agents is", v1alpha1.TemperNodeStatus{}},
+		{"g", false, "agent's pod temper-system/temper-agent-x is not ready: its log says why", left}}
 	for _, c := range []struct {
 		node int
 		pod  string

@@ -10,6 +10,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -41,7 +42,7 @@ type TopSource struct {
 // Round looks at all nodes at a time.
 func (s *TopSource) Round(ctx context.Context) *nodetop.Round {
 	r := &nodetop.Round{Time: time.Now(), Nodes: []nodetop.Look{}}
-	nodes, err := Nodes(ctx, s.Cluster, s.Nodes, r.Time)
+	nodes, _, err := All(ctx, s.Cluster, s.Nodes, r.Time)
 	if err != nil {
 		r.Error = err.Error()
 		return r
@@ -85,6 +86,9 @@ func (s *TopSource) look(ctx context.Context, n Node, agent corev1.Pod, agents e
 	}
 	if err != nil {
 		l.WhyNot = err.Error()
+		if agent.Name == "" {
+			l.WhyNot = cmp.Or(n.Agent, l.WhyNot)
+		}
 		fill(&l, n)
 	}
 	return l

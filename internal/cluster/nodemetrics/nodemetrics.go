@@ -9,14 +9,18 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	dto "github.com/prometheus/client_model/go"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"temper.dev/temper/internal/base/cgroup"
 	"temper.dev/temper/internal/base/host"
 	"temper.dev/temper/internal/base/tier"
+	"temper.dev/temper/internal/cluster/nodepods"
 	"temper.dev/temper/internal/node/agent"
 	"temper.dev/temper/internal/node/status"
 )
@@ -27,14 +31,15 @@ const mostPods = 500
 var (
 	labels = []string{"namespace", "pod", "tier"}
 
-	used    = &status.Metric{Name: "temper_pod_cpu_seconds_total", Kind: "counter", Labels: labels, Help: "CPU time that the pod used, as the kernel counts it for the pod's cgroup."}
-	waited  = &status.Metric{Name: "temper_pod_waiting_seconds_total", Kind: "counter", Labels: labels, Help: "Time in which some task of the pod waited for a CPU (the kernel's PSI)."}
-	off     = &status.Metric{Name: "temper_off", Kind: "gauge", Labels: []string{"reason"}, Help: "1 where the node is left to the kernel's own scheduler on purpose; the label says why."}
-	omitted = &status.Metric{Name: "temper_pods_omitted", Kind: "gauge", Help: "Pods beyond the 500th by name, which have no series."}
+	condition = &status.Metric{Name: "temper_condition", Kind: "gauge", Labels: []string{"condition", "reason"}, Help: "1 where the TemperNode's condition is True, 0 where it is False. One that is Unknown has no series."}
+	used      = &status.Metric{Name: "temper_pod_cpu_seconds_total", Kind: "counter", Labels: labels, Help: "CPU time that the pod used, as the kernel counts it for the pod's cgroup."}
+	waited    = &status.Metric{Name: "temper_pod_waiting_seconds_total", Kind: "counter", Labels: labels, Help: "Time in which some task of the pod waited for a CPU (the kernel's PSI)."}
+	off       = &status.Metric{Name: "temper_off", Kind: "gauge", Labels: []string{"reason"}, Help: "1 where the node is left to the kernel's own scheduler on purpose; the label says why."}
+	omitted   = &status.Metric{Name: "temper_pods_omitted", Kind: "gauge", Help: "Pods beyond the 500th by name, which have no series."}
 )
 
 // Metrics lists all, in the order of the documentation.
-func Metrics() []*status.Metric { return []*status.Metric{off, used, waited, omitted} }
+func Metrics() []*status.Metric { return []*status.Metric{off, condition, used, waited, omitted} }
 
 func describe(m *status.Metric) *prometheus.Desc {
 	return prometheus.NewDesc(m.Name, m.Help, m.Labels, nil)
@@ -44,6 +49,7 @@ func describe(m *status.Metric) *prometheus.Desc {
 type Collector struct {
 	root  host.Root
 	state func() (*agent.State, error)
+	look  func() (*status.Status, error)
 }
 
 // Describe implements prometheus.Collector.
@@ -62,6 +68,9 @@ type pod struct {
 // figures are what its cgroups have come to, in microseconds; nil: not to be had.
 type figures struct{ used, waited *uint64 }
 
+// values are those of a condition that is known.
+var values = map[metav1.ConditionStatus]float64{metav1.ConditionTrue: 1, metav1.ConditionFalse: 0}
+
 // Collect implements prometheus.Collector.
 func (c Collector) Collect(out chan<- prometheus.Metric) {
 	state, err := c.state()
@@ -71,6 +80,15 @@ func (c Collector) Collect(out chan<- prometheus.Metric) {
 	}
 	if state.Off != nil {
 		out <- prometheus.MustNewConstMetric(describe(off), prometheus.GaugeValue, 1, state.Off.Reason)
+	}
+	if seen, err := c.look(); err != nil {
+		out <- prometheus.NewInvalidMetric(describe(condition), err)
+	} else {
+		for _, is := range nodepods.Conditions(c.root, *state, seen) {
+			if value, known := values[is.Status]; known {
+				out <- prometheus.MustNewConstMetric(describe(condition), prometheus.GaugeValue, value, is.Type, is.Reason)
+			}
+		}
 	}
 	pods := map[pod]figures{}
 	for _, m := range state.Members {
@@ -110,11 +128,14 @@ func plus(a, b *uint64) *uint64 {
 	return new(*a + *b)
 }
 
-// Gatherer gathers the figures of the node at root, and what its agent says.
+// Gatherer gathers the figures of the node at root, and what its agent says: by one look each time.
 func Gatherer(root host.Root, said func() (*agent.State, error)) prometheus.Gatherer {
-	own := prometheus.NewRegistry()
-	own.MustRegister(Collector{root, said})
-	return prometheus.Gatherers{status.RegistryOf(func() (*status.Status, error) { return status.Beside(root, said) }), own}
+	return prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
+		look := sync.OnceValues(func() (*status.Status, error) { return status.Beside(root, said) })
+		own := prometheus.NewRegistry()
+		own.MustRegister(Collector{root, said, look})
+		return prometheus.Gatherers{status.RegistryOf(look), own}.Gather()
+	})
 }
 
 // Serve answers scrapes of /metrics at address until ctx ends.

@@ -14,6 +14,7 @@ import (
 	"temper.dev/temper/internal/base/host"
 	"temper.dev/temper/internal/base/tier"
 	"temper.dev/temper/internal/node/agent"
+	"temper.dev/temper/internal/node/status"
 )
 
 func figuresOf(t *testing.T, root host.Root, cg, stat, pressure string) {
@@ -25,11 +26,14 @@ func figuresOf(t *testing.T, root host.Root, cg, stat, pressure string) {
 	}
 }
 
+// nothing is what a look sees of a node without a scheduler.
+func nothing() (*status.Status, error) { return &status.Status{}, nil }
+
 // scrape is what Prometheus gets to read of an agent's state.
 func scrape(t *testing.T, root host.Root, state agent.State) string {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(Collector{root, func() (*agent.State, error) { return &state, nil }})
+	registry.MustRegister(Collector{root, func() (*agent.State, error) { return &state, nil }, nothing})
 	return text(t, registry)
 }
 
@@ -62,7 +66,12 @@ func TestPods(t *testing.T) {
 		{Cgroup: "/kubepods/podlater", Tier: tier.Standard, Pod: "shop/later"},
 		{Cgroup: "/kubepods/poda", Tier: tier.System, Source: "config", Present: true},
 	}})
-	want := `# HELP temper_pod_cpu_seconds_total CPU time that the pod used, as the kernel counts it for the pod's cgroup.
+	want := `# HELP temper_condition 1 where the TemperNode's condition is True, 0 where it is False. One that is Unknown has no series.
+# TYPE temper_condition gauge
+temper_condition{condition="Enforced",reason="Stopped"} 0
+temper_condition{condition="LimitsHonoured",reason="Kernel"} 1
+temper_condition{condition="SafeMode",reason="NotAsked"} 0
+# HELP temper_pod_cpu_seconds_total CPU time that the pod used, as the kernel counts it for the pod's cgroup.
 # TYPE temper_pod_cpu_seconds_total counter
 temper_pod_cpu_seconds_total{namespace="batch",pod="job",tier="background"} 6e-06
 temper_pod_cpu_seconds_total{namespace="shop",pod="web",tier="critical"} 1.5
@@ -94,6 +103,19 @@ func TestSeriesAreBounded(t *testing.T) {
 	}
 }
 
+// Conditions are those of the TemperNode, and one that nobody can tell is none.
+func TestConditions(t *testing.T) {
+	root := fixture.Tree(t, "/kubepods")
+	for cpu := range 4 { // of two threads each
+		fixture.Write(t, root, fmt.Sprintf("/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu), fmt.Sprintf("%d,%d", cpu%2, cpu%2+2))
+	}
+	for requested, want := range map[int64]string{1000: `reason="Fits"} 1`, 1001: `reason="TooMuchCritical"} 0`} {
+		if text := scrape(t, root, agent.State{CriticalMilliCPU: requested}); !strings.Contains(text, `temper_condition{condition="Sized",`+want+"\n") {
+			t.Errorf("%d thousandths of a CPU are requested: no %s in\n%s", requested, want, text)
+		}
+	}
+}
+
 func TestOff(t *testing.T) {
 	text := scrape(t, "/", agent.State{Off: &agent.Off{Reason: agent.OffByNode, Message: "safe mode"}})
 	if !strings.Contains(text, "\ntemper_off{reason=\"SafeModeNode\"} 1\n") {
@@ -104,7 +126,7 @@ func TestOff(t *testing.T) {
 // A scrape does not look as if there were no pods.
 func TestNoAgent(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(Collector{"/", func() (*agent.State, error) { return nil, errors.New("no agent runs") }})
+	registry.MustRegister(Collector{"/", func() (*agent.State, error) { return nil, errors.New("no agent runs") }, nothing})
 	if _, err := registry.Gather(); err == nil || !strings.Contains(err.Error(), "no agent runs") {
 		t.Error(err)
 	}

@@ -46,9 +46,14 @@ var reasons = map[int]string{
 	exit.Ejected:        "Ejected",
 }
 
-// statusOf is what a TemperNode says of an agent's state and a look at the node, but for whether the node is sized. Of what it
-// said before it keeps when conditions last changed, and with which kernel tiers were enforced last.
-func statusOf(state agent.State, seen *status.Status, kernel string, before v1alpha1.TemperNodeStatus) v1alpha1.TemperNodeStatus {
+// Conditions are a node's, by its agent's state and a look at it.
+func Conditions(root host.Root, state agent.State, seen *status.Status) []metav1.Condition {
+	return []metav1.Condition{enforced(state, seen), limitsHonoured(seen), safeMode(state), sized(root, state.CriticalMilliCPU)}
+}
+
+// statusOf is what a TemperNode says of an agent's state and a look at the node. Of what it said before it keeps when
+// conditions last changed, and with which kernel tiers were enforced last.
+func statusOf(root host.Root, state agent.State, seen *status.Status, kernel string, before v1alpha1.TemperNodeStatus) v1alpha1.TemperNodeStatus {
 	s := v1alpha1.TemperNodeStatus{Rung: string(seen.Rung), Policy: state.Policy, Conditions: slices.Clone(before.Conditions),
 		KernelVersion: kernel, EnforcedKernelVersion: before.EnforcedKernelVersion}
 	if seen.Loader != nil {
@@ -57,7 +62,7 @@ func statusOf(state agent.State, seen *status.Status, kernel string, before v1al
 			s.Reservation = resource.NewMilliQuantity(int64(math.Round(seen.Loader.ReservationCPUs*1000)), resource.DecimalSI)
 		}
 	}
-	for _, c := range []metav1.Condition{enforced(state, seen), limitsHonoured(seen), safeMode(state)} {
+	for _, c := range Conditions(root, state, seen) {
 		c.Message = cut(c.Message)
 		meta.SetStatusCondition(&s.Conditions, c)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"temper.dev/temper/api/v1alpha1"
+	"temper.dev/temper/internal/base/host"
 	"temper.dev/temper/internal/base/tier"
 	"temper.dev/temper/internal/node/agent"
 	"temper.dev/temper/internal/node/enforce"
@@ -17,7 +18,7 @@ func TestFigures(t *testing.T) {
 		Tiers: []status.Tier{{}, {CPUSeconds: 2.5, WaitP50US: 4, WaitP99US: 8, WaitMaxUS: 9}},
 		Gap:   &status.Gap{P50US: 16, P99US: 32, LoanBackP50US: 64, LoanBackP99US: 128},
 	}
-	s := statusOf(agent.State{}, seen, "", v1alpha1.TemperNodeStatus{})
+	s := statusOf(host.Root(t.TempDir()), agent.State{}, seen, "", v1alpha1.TemperNodeStatus{})
 	want := v1alpha1.TierStatus{Tier: "critical", CPUSeconds: "2.500", WaitP50Microseconds: 4, WaitP99Microseconds: 8, WaitMaxMicroseconds: 9}
 	if got := s.Tiers[tier.Critical]; !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
@@ -25,7 +26,7 @@ func TestFigures(t *testing.T) {
 	if want := (v1alpha1.GapStatus{OverrunP50Microseconds: 16, OverrunP99Microseconds: 32, LoanBackP50Microseconds: 64, LoanBackP99Microseconds: 128}); s.Gap == nil || *s.Gap != want {
 		t.Errorf("%+v, want %+v", s.Gap, want)
 	}
-	if s := statusOf(agent.State{}, &status.Status{}, "", v1alpha1.TemperNodeStatus{}); s.Gap != nil || len(s.Tiers) != tier.Count || s.Tiers[tier.Critical].CPUSeconds != "" {
+	if s := statusOf(host.Root(t.TempDir()), agent.State{}, &status.Status{}, "", v1alpha1.TemperNodeStatus{}); s.Gap != nil || len(s.Tiers) != tier.Count || s.Tiers[tier.Critical].CPUSeconds != "" {
 		t.Errorf("without a scheduler: %+v", s)
 	}
 }
@@ -40,7 +41,7 @@ func TestReservationIsReported(t *testing.T) {
 		{true, status.Loader{Reserves: true, ReservationCPUs: 2.5}, "2500m"}, {true, status.Loader{Reserves: true}, "0"},
 		{true, status.Loader{}, "<nil>"}, {false, status.Loader{Reserves: true, ReservationCPUs: 2.5}, "<nil>"},
 	} {
-		s := statusOf(agent.State{}, &status.Status{Enforced: c.enforced, Loader: &c.loader}, "", v1alpha1.TemperNodeStatus{})
+		s := statusOf(host.Root(t.TempDir()), agent.State{}, &status.Status{Enforced: c.enforced, Loader: &c.loader}, "", v1alpha1.TemperNodeStatus{})
 		if got := s.Reservation.String(); got != c.want {
 			t.Errorf("enforced %v, %+v: %s, not %s", c.enforced, c.loader, got, c.want)
 		}
@@ -58,7 +59,7 @@ func TestTheKernelThatCould(t *testing.T) {
 	}{
 		{"never", fallen, "", ""}, {"now", attached, "", "new"}, {"before", fallen, "old", "old"}, {"before and now", attached, "old", "new"},
 	} {
-		got := statusOf(agent.State{PID: 1}, c.seen, "new", v1alpha1.TemperNodeStatus{EnforcedKernelVersion: c.before})
+		got := statusOf(host.Root(t.TempDir()), agent.State{PID: 1}, c.seen, "new", v1alpha1.TemperNodeStatus{EnforcedKernelVersion: c.before})
 		if got.EnforcedKernelVersion != c.want || got.KernelVersion != "new" {
 			t.Errorf("%s: %q of %q, want %q of new", c.what, got.EnforcedKernelVersion, got.KernelVersion, c.want)
 		}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -153,8 +152,7 @@ func (r *Reporter) report(ctx context.Context, state agent.State) error {
 		return err
 	}
 	before := object.Status
-	object.Status = statusOf(state, seen, r.kernel, before)
-	meta.SetStatusCondition(&object.Status.Conditions, sized(r.root, state.CriticalMilliCPU))
+	object.Status = statusOf(r.root, state, seen, r.kernel, before)
 	object.Status.Reported = metav1.Now()
 	said := object.Status
 	if err := r.cluster.Status().Update(ctx, &object); err != nil {

@@ -10,7 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/duration"
+	"temper.dev/temper/internal/base/host"
 )
 
 // Orders are what tables may be sorted by.
@@ -190,7 +190,7 @@ func (l Look) age(now time.Time) string {
 	if l.Time.IsZero() {
 		return "never"
 	}
-	return duration.HumanDuration(now.Sub(l.Time)) + " ago"
+	return host.Ago(now.Sub(l.Time))
 }
 
 func (l Look) tier(name string) Tier {
