@@ -452,6 +452,22 @@ func TestAnAgentWritesItsOwnNodeAlone(t *testing.T) {
 		err := agent.Create(t.Context(), nodeOf("other"), client.DryRunAll)
 		return err != nil && strings.Contains(err.Error(), "the agent of node 'mine' may write no other node's TemperNode, such as other")
 	})
+	// Nor is it of agents in another namespace, where an overlay may have put them.
+	if err := apply("testdata/elsewhere.yaml"); err != nil {
+		t.Fatal(err)
+	}
+	config.Impersonate.UserName = "system:serviceaccount:elsewhere:temper-agent"
+	elsewhere, err := client.New(config, client.Options{Scheme: cluster.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "another node's is refused to agents of another namespace", func() bool {
+		err := elsewhere.Create(t.Context(), nodeOf("other"), client.DryRunAll)
+		return err != nil && strings.Contains(err.Error(), "the agent of node 'mine' may write no other node's TemperNode, such as other")
+	})
+	if err := elsewhere.Create(t.Context(), nodeOf("mine"), client.DryRunAll); err != nil {
+		t.Errorf("its own node's, in another namespace: %v", err)
+	}
 	mine, other := nodeOf("mine"), nodeOf("other")
 	if err := agent.Create(t.Context(), mine); err != nil {
 		t.Fatal(err)

@@ -131,7 +131,11 @@ func TestKustomizeBase(t *testing.T) {
 	}
 	files := made(t, "")
 	delete(files, notes)
-	files["namespace.yaml"] = "apiVersion: v1\nkind: Namespace\nmetadata: {name: " + defaultNamespace + "}\n"
+	own, err := os.ReadFile(filepath.Join(manifests, "namespace.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files["namespace.yaml"] = string(own)
 	if got, want := of(manifests), of(with(files)); !slices.Equal(got, want) {
 		t.Errorf("'kubectl apply -k packaging/kubernetes' makes\n%s\nand the chart\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
@@ -224,54 +228,102 @@ func TestNamespace(t *testing.T) {
 			t.Errorf("%s is of %s, whatever the release's namespace is", name, defaultNamespace)
 		}
 	}
-	if set := agent(t, files["agent.yaml"]); set.Namespace != "elsewhere" || !slices.Contains(set.Spec.Template.Spec.Containers[0].Args, "--daemonset=elsewhere/temper-agent") {
+	if set := agent(t, files["agent.yaml"]); set.Namespace != "elsewhere" || !slices.Contains(set.Spec.Template.Spec.Containers[0].Args, "--daemonset=$(NAMESPACE)/temper-agent") {
 		t.Errorf("%+v", set)
 	}
-	if !strings.Contains(files["agent-rbac.yaml"], "'system:serviceaccount:elsewhere:temper-agent'") {
-		t.Error("the agents of another namespace may write any TemperNode")
+}
+
+// An overlay's namespace reaches all that names one: kustomize knows no arguments and no expressions.
+func TestOverlayOfAnotherNamespace(t *testing.T) {
+	dir, err := os.MkdirTemp(".", "overlay") // kustomize takes relative paths alone
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte("namespace: elsewhere\nresources: [../"+manifests+"]\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	objects, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range objects.Resources() {
+		text, err := object.AsYAML()
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch name := object.GetKind() + " " + object.GetName(); name {
+		case "ValidatingAdmissionPolicy temper-built-in-classes": // the namespace's own label allows the agents, too
+		case "Namespace elsewhere":
+			var namespace corev1.Namespace
+			if err := yaml.UnmarshalStrict(text, &namespace); err != nil {
+				t.Fatal(err)
+			}
+			for label, want := range map[string]string{"temper.dev/highest-tier": "system", "pod-security.kubernetes.io/enforce": "privileged"} {
+				if got := namespace.Labels[label]; got != want {
+					t.Errorf("the namespace's label %s is %q, want %q", label, got, want)
+				}
+			}
+		default:
+			if strings.Contains(string(text), defaultNamespace) {
+				t.Errorf("%s is of %s still:\n%s", name, defaultNamespace, text)
+			}
+		}
+	}
+}
+
+// Who asks for none has none: Helm renders an empty list as it renders one.
+func TestNoTolerations(t *testing.T) {
+	if pod := agent(t, made(t, "tolerations: []")["agent.yaml"]).Spec.Template.Spec; len(pod.Tolerations) != 0 || len(pod.Containers) != 1 {
+		t.Errorf("%+v", pod.Tolerations)
 	}
 }
 
 // What is wrong is refused before anything is made, with the value's name and what would be right.
 func TestSchemaRefuses(t *testing.T) {
 	for values, want := range map[string][]string{
-		"heartbeatTimeoutSeconds: 1":                           {"heartbeatTimeoutSeconds", "minimum: got 1, want 2"},
-		"heartbeatTimeoutSeconds: 3601":                        {"heartbeatTimeoutSeconds", "maximum: got 3,601, want 3,600"},
-		"heartbeatTimeoutSeconds: 2.5":                         {"heartbeatTimeoutSeconds", "want integer"},
-		"heartbeatTimeoutSeconds: 60s":                         {"heartbeatTimeoutSeconds", "got string, want integer"},
-		"heartbeatTimeout: 60s":                                {"'heartbeatTimeout' not allowed"},
-		"image: {tag: 'a b'}":                                  {"image/tag", "a b"},
-		"image: {digest: 'sha256:1'}":                          {"image/digest"},
-		"image: {repository: ''}":                              {"image/repository", "minLength"},
-		"image: {pullPolicy: Sometimes}":                       {"image/pullPolicy", "'Always', 'IfNotPresent', 'Never'"},
-		"imagePullSecrets: [registry]":                         {"imagePullSecrets/0", "want object"},
-		"resources: {limits: {memory: lots}}":                  {"resources/limits/memory", "lots"},
-		"resources: {limit: {memory: 1Gi}}":                    {"resources", "'limit' not allowed"},
-		"nodeSelector: {gpu: true}":                            {"nodeSelector/gpu", "got boolean, want string"},
-		"tolerations: [all]":                                   {"tolerations/0", "want object"},
-		"priorityClassName: 7":                                 {"priorityClassName", "want string"},
-		"appArmorProfile: {type: RuntimeDefault}":              {"appArmorProfile/type", "'Unconfined'", "'Localhost'"},
-		"appArmorProfile: {type: Localhost}":                   {"appArmorProfile/localhostProfile", "minLength"},
-		"appArmorProfile: {localhostProfile: temper-agent}":    {"appArmorProfile/localhostProfile"}, // it would not be in force
-		"seLinuxOptions: {level: s0}":                          {"seLinuxOptions", "'level' not allowed"},
-		"seLinuxOptions: {type: 'spc_t, level: s0'}":           {"seLinuxOptions/type"},
-		"maxUnavailable: 0":                                    {"maxUnavailable", "minimum"},
-		"maxUnavailable: 0%":                                   {"maxUnavailable", "0%"},
-		"minReadySeconds: -1":                                  {"minReadySeconds", "minimum"},
-		"readinessPort: 0":                                     {"readinessPort", "minimum"},
-		"apiServer: {host: 'https://10.0.0.1'}":                {"apiServer/host", "https://10.0.0.1"},
-		"apiServer: {port: 70000}":                             {"apiServer/port", "65,535"},
-		"apiServer: {port: '443'}":                             {"apiServer/port", "want integer"},
-		"nri: {socket: nri.sock}":                              {"nri/socket", "nri.sock"},
-		"nri: {socket: /nri.sock}":                             {"nri/socket", "nri.sock"}, // the node's whole file system would be mounted
-		"metrics: {address: '9770'}":                           {"metrics/address", "9770"},
-		"monitoring: {podMonitor: true}":                       {"monitoring.podMonitor finds nothing without metrics.address"},
-		"monitoring: {rules: true}":                            {"monitoring", "'rules' not allowed"},
-		"safeMode: 'no'":                                       {"safeMode", "want boolean"},
-		"tierPolicy: {nodeSelector: {pool: latency}}":          {"tierPolicy/nodeSelector", "'pool' not allowed"},
-		"tierPolicy: {nodeSelector: {matchLabels: {pool: 1}}}": {"tierPolicy/nodeSelector/matchLabels/pool", "want string"},
-		"priorityClasses: {create: 1}":                         {"priorityClasses/create", "want boolean"},
-		"admission: {builtInClasses: audit}":                   {"admission/builtInClasses", "'warn', 'deny'"},
+		"heartbeatTimeoutSeconds: 1":                                           {"heartbeatTimeoutSeconds", "minimum: got 1, want 2"},
+		"heartbeatTimeoutSeconds: 3601":                                        {"heartbeatTimeoutSeconds", "maximum: got 3,601, want 3,600"},
+		"heartbeatTimeoutSeconds: 2.5":                                         {"heartbeatTimeoutSeconds", "want integer"},
+		"heartbeatTimeoutSeconds: 60s":                                         {"heartbeatTimeoutSeconds", "got string, want integer"},
+		"heartbeatTimeout: 60s":                                                {"'heartbeatTimeout' not allowed"},
+		"image: {tag: 'a b'}":                                                  {"image/tag", "a b"},
+		"image: {digest: 'sha256:1'}":                                          {"image/digest"},
+		"image: {repository: ''}":                                              {"image/repository", "minLength"},
+		"image: {pullPolicy: Sometimes}":                                       {"image/pullPolicy", "'Always', 'IfNotPresent', 'Never'"},
+		"imagePullSecrets: [registry]":                                         {"imagePullSecrets/0", "want object"},
+		"resources: {limits: {memory: lots}}":                                  {"resources/limits/memory", "lots"},
+		"resources: {limit: {memory: 1Gi}}":                                    {"resources", "'limit' not allowed"},
+		"nodeSelector: {gpu: true}":                                            {"nodeSelector/gpu", "got boolean, want string"},
+		"tolerations: [all]":                                                   {"tolerations/0", "want object"},
+		"priorityClassName: 7":                                                 {"priorityClassName", "want string"},
+		"appArmorProfile: {type: RuntimeDefault}":                              {"appArmorProfile/type", "'Unconfined'", "'Localhost'"},
+		"appArmorProfile: {type: Localhost}":                                   {"appArmorProfile/localhostProfile", "minLength"},
+		"appArmorProfile: {localhostProfile: temper-agent}":                    {"appArmorProfile/localhostProfile"}, // it would not be in force
+		"seLinuxOptions: {level: s0}":                                          {"seLinuxOptions", "'level' not allowed"},
+		"seLinuxOptions: {type: 'spc_t, level: s0'}":                           {"seLinuxOptions/type"},
+		"maxUnavailable: 0":                                                    {"maxUnavailable", "minimum"},
+		"maxUnavailable: 0%":                                                   {"maxUnavailable", "0%"},
+		"minReadySeconds: -1":                                                  {"minReadySeconds", "minimum"},
+		"readinessPort: 0":                                                     {"readinessPort", "minimum"},
+		"apiServer: {host: 'https://10.0.0.1'}":                                {"apiServer/host", "https://10.0.0.1"},
+		"apiServer: {port: 70000}":                                             {"apiServer/port", "65,535"},
+		"apiServer: {port: '443'}":                                             {"apiServer/port", "want integer"},
+		"nri: {socket: nri.sock}":                                              {"nri/socket", "nri.sock"},
+		"nri: {socket: /nri.sock}":                                             {"nri/socket", "nri.sock"}, // the node's whole file system would be mounted
+		"metrics: {address: '9770'}":                                           {"metrics/address", "9770"},
+		"monitoring: {podMonitor: true}":                                       {"monitoring.podMonitor finds nothing without metrics.address"},
+		"metrics: {address: ':0'}":                                             {"metrics/address", ":0"},
+		"metrics: {address: ':65536'}":                                         {"metrics/address", ":65536"},
+		"metrics: {address: '127.0.0.1:9770'}\nmonitoring: {podMonitor: true}": {"which the node alone reaches", "as in :9770"},
+		"metrics: {address: 'localhost:9770'}\nmonitoring: {podMonitor: true}": {"which the node alone reaches"},
+		"metrics: {address: '[::1]:9770'}\nmonitoring: {podMonitor: true}":     {"which the node alone reaches"},
+		"monitoring: {rules: true}":                                            {"monitoring", "'rules' not allowed"},
+		"safeMode: 'no'":                                                       {"safeMode", "want boolean"},
+		"tierPolicy: {nodeSelector: {pool: latency}}":                          {"tierPolicy/nodeSelector", "'pool' not allowed"},
+		"tierPolicy: {nodeSelector: {matchLabels: {pool: 1}}}":                 {"tierPolicy/nodeSelector/matchLabels/pool", "want string"},
+		"priorityClasses: {create: 1}":                                         {"priorityClasses/create", "want boolean"},
+		"admission: {builtInClasses: audit}":                                   {"admission/builtInClasses", "'warn', 'deny'"},
 	} {
 		_, err := render(load(t), valuesOf(t, values), defaultNamespace)
 		if err == nil {
@@ -284,7 +336,7 @@ func TestSchemaRefuses(t *testing.T) {
 			}
 		}
 	}
-	for _, values := range []string{"heartbeatTimeoutSeconds: 0", "heartbeatTimeoutSeconds: 2", "maxUnavailable: 3", "metrics: {address: '127.0.0.1:9770'}", "metrics: {address: '[::1]:9770'}", "apiServer: {host: 'fd00::1'}"} {
+	for _, values := range []string{"heartbeatTimeoutSeconds: 0", "heartbeatTimeoutSeconds: 2", "maxUnavailable: 3", "metrics: {address: '127.0.0.1:9770'}", "metrics: {address: '[::1]:9770'}", "metrics: {address: ':65535'}", "metrics: {address: ':1'}", "tolerations: []", "apiServer: {host: 'fd00::1'}"} {
 		if _, err := render(load(t), valuesOf(t, values), defaultNamespace); err != nil {
 			t.Errorf("%s: %v", values, err)
 		}
