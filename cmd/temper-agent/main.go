@@ -37,6 +37,7 @@ type options struct {
 	node, root, config, loader, metrics, ready, kubeconfig, daemonSet, nri string
 	heartbeat                                                              heartbeat
 	safeMode                                                               bool
+	level                                                                  slog.Level
 }
 
 func newRootCommand() *cobra.Command {
@@ -69,6 +70,7 @@ SIGTERM does the one or the other, as that DaemonSet has another agent come or n
 	flags.StringVar(&o.daemonSet, "daemonset", "", "`NAMESPACE/NAME` of the DaemonSet whose pod this is (default: none)")
 	flags.StringVar(&o.nri, "nri", "", "`SOCKET` at which the container runtime says when containers start (default: none)")
 	flags.Var(&o.heartbeat, "heartbeat-timeout", "`DURATION` for which the scheduler waits for the next agent before it leaves by itself; 0: for ever")
+	flags.TextVar(&o.level, "log-level", slog.LevelInfo, "least `LEVEL` that is logged: debug, info, warn or error")
 	flags.BoolVar(&o.safeMode, "safe-mode", false, "leave the node to the kernel's own scheduler")
 	flags.StringVar(&o.root, "host-root", "/", "`DIR` where the node's file system is mounted")
 	return cmd
@@ -88,7 +90,7 @@ func run(cmd *cobra.Command, o options) error {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGHUP, syscall.SIGUSR1)
 	stderr := cmd.ErrOrStderr()
-	words := slog.New(slog.NewTextHandler(stderr, nil))
+	words := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: o.level}))
 	log.SetLogger(logr.Discard()) // what fails is told as a problem
 	klog.SetSlogLogger(words)
 	ctx, err := life(cmd.Context(), o, cluster, signals, words)

@@ -22,6 +22,7 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -155,6 +156,20 @@ func TestEachValue(t *testing.T) {
 		"image.repository":                 {"image: {repository: example.org/temper}", "agent.yaml", "image: example.org/temper:" + load(t).AppVersion() + "\n"},
 		"image.tag":                        {"image: {tag: v2}", "agent.yaml", "image: temper.dev/temper:v2\n"},
 		"image.digest":                     {"image: {digest: 'sha256:" + strings.Repeat("0a", 32) + "', tag: v2}", "agent.yaml", "image: temper.dev/temper@sha256:" + strings.Repeat("0a", 32) + "\n"},
+		"image.registry":                   {"image: {registry: 'mirror.example.org:5000/a'}", "agent.yaml", "image: mirror.example.org:5000/a/temper:" + load(t).AppVersion() + "\n"},
+		"commonLabels":                     {"commonLabels: {team: core, app.kubernetes.io/name: other}", "agent.yaml", "        app.kubernetes.io/part-of: temper\n        team: core\n"},
+		"podLabels":                        {"podLabels: {team: core, app.kubernetes.io/name: other}", "agent.yaml", "        app.kubernetes.io/part-of: temper\n        team: core\n"},
+		"podAnnotations":                   {"podAnnotations: {a/b: 'true'}", "agent.yaml", "      annotations:\n        a/b: \"true\"\n"},
+		"serviceAccount.create":            {"serviceAccount: {create: false}", "agent-rbac.yaml", "kind: ClusterRole\n"},
+		"serviceAccount.name":              {"serviceAccount: {name: agents}", "agent.yaml", "serviceAccountName: agents\n"},
+		"serviceAccount.annotations":       {"serviceAccount: {annotations: {a/b: c}}", "agent-rbac.yaml", "  annotations:\n    a/b: c\n"},
+		"rbac.aggregate":                   {"rbac: {aggregate: false}", "rbac.yaml", ""},
+		"logLevel":                         {"logLevel: debug", "agent.yaml", "- --log-level=debug\n"},
+		"extraEnv":                         {"extraEnv: [{name: HTTPS_PROXY, value: p}]", "agent.yaml", "        - name: HTTPS_PROXY\n          value: p\n"},
+		"extraVolumes":                     {"extraVolumes: [{name: more, emptyDir: {}}]", "agent.yaml", "      - emptyDir: {}\n        name: more\n"},
+		"extraVolumeMounts":                {"extraVolumeMounts: [{name: run, mountPath: /more}]", "agent.yaml", "        - mountPath: /more\n          name: run\n"},
+		"securityContext":                  {"securityContext: {seccompProfile: {type: Unconfined}}", "agent.yaml", "seccompProfile:\n            type: Unconfined\n"},
+		"updateStrategy":                   {"updateStrategy: OnDelete", "agent.yaml", "  updateStrategy:\n    type: OnDelete\n  template:\n"},
 		"image.pullPolicy":                 {"image: {pullPolicy: Always}", "agent.yaml", "imagePullPolicy: Always\n"},
 		"imagePullSecrets":                 {"imagePullSecrets: [{name: registry}]", "agent.yaml", "imagePullSecrets:\n      - name: registry\n"},
 		"resources.requests":               {"resources: {requests: {cpu: 20m}}", "agent.yaml", "cpu: 20m\n            memory: 50Mi\n"},
@@ -162,19 +177,20 @@ func TestEachValue(t *testing.T) {
 		"nodeSelector":                     {"nodeSelector: {pool: latency}", "agent.yaml", "kubernetes.io/os: linux\n        pool: latency\n"},
 		"affinity":                         {"affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Exists}]}]}}}", "agent.yaml", "affinity:\n        nodeAffinity:\n"},
 		"tolerations":                      {"tolerations: [{key: gpu, operator: Exists}]", "agent.yaml", "tolerations:\n      - key: gpu\n        operator: Exists\n"},
-		"priorityClassName":                {"priorityClassName: node", "agent.yaml", "priorityClassName: node\n"},
-		"appArmorProfile.type":             {"appArmorProfile: {type: Localhost, localhostProfile: own}", "agent.yaml", "appArmorProfile: {type: Localhost, localhostProfile: \"own\"}\n"},
-		"appArmorProfile.localhostProfile": {"appArmorProfile: {type: Localhost, localhostProfile: temper-agent}", "agent.yaml", "localhostProfile: \"temper-agent\"}\n"},
-		"seLinuxOptions.type":              {"seLinuxOptions: {type: temper_agent_t}", "agent.yaml", "seLinuxOptions: {type: temper_agent_t}\n"},
+		"priorityClassName":                {"priorityClassName: node", "agent.yaml", "priorityClassName: \"node\"\n"},
+		"appArmorProfile.type":             {"appArmorProfile: {type: Localhost, localhostProfile: own}", "agent.yaml", "appArmorProfile:\n            localhostProfile: own\n            type: Localhost\n"},
+		"appArmorProfile.localhostProfile": {"appArmorProfile: {type: Localhost, localhostProfile: temper-agent}", "agent.yaml", "localhostProfile: temper-agent\n"},
+		"seLinuxOptions.type":              {"seLinuxOptions: {type: temper_agent_t}", "agent.yaml", "seLinuxOptions:\n            type: temper_agent_t\n"},
 		"maxUnavailable":                   {"maxUnavailable: 10%", "agent.yaml", "rollingUpdate: {maxUnavailable: 10%}\n"},
 		"minReadySeconds":                  {"minReadySeconds: 0", "agent.yaml", "minReadySeconds: 0\n"},
 		"readinessPort":                    {"readinessPort: 9999", "agent.yaml", "- --ready=127.0.0.1:9999\n"},
 		"heartbeatTimeoutSeconds":          {"heartbeatTimeoutSeconds: 3600", "agent.yaml", "- --heartbeat-timeout=3600s\n"},
 		"apiServer.host":                   {"apiServer: {host: 10.99.0.1}", "agent.yaml", "{name: KUBERNETES_SERVICE_HOST, value: \"10.99.0.1\"}\n"},
 		"apiServer.port":                   {"apiServer: {host: 10.99.0.1, port: 6443}", "agent.yaml", "{name: KUBERNETES_SERVICE_PORT, value: \"6443\"}\n"},
-		"nri.socket":                       {"nri: {socket: /run/other/nri.sock}", "agent.yaml", "- --nri=/run/other/nri.sock\n"},
-		"metrics.address":                  {"metrics: {address: ':9770'}", "agent.yaml", "- --metrics=:9770\n"},
+		"nri.socket":                       {"nri: {socket: /run/other/nri.sock}", "agent.yaml", "- \"--nri=/run/other/nri.sock\"\n"},
+		"metrics.address":                  {"metrics: {address: ':9770'}", "agent.yaml", "- \"--metrics=:9770\"\n"},
 		"monitoring.podMonitor":            {"metrics: {address: ':9770'}\nmonitoring: {podMonitor: true}", "monitoring.yaml", "kind: PodMonitor\n"},
+		"monitoring.serviceMonitor":        {"metrics: {address: ':9770'}\nmonitoring: {serviceMonitor: true}", "monitoring.yaml", "kind: ServiceMonitor\n"},
 		"monitoring.prometheusRule":        {"monitoring: {prometheusRule: true}", "monitoring.yaml", "kind: PrometheusRule\n"},
 		"monitoring.labels":                {"monitoring: {prometheusRule: true, labels: {release: prometheus}}", "monitoring.yaml", "release: prometheus\n"},
 		"monitoring.dashboard":             {"monitoring: {dashboard: true}", "monitoring.yaml", "kind: ConfigMap\n"},
@@ -185,6 +201,7 @@ func TestEachValue(t *testing.T) {
 		"admission.create":                 {"admission: {create: false}", "admission.yaml", ""},
 		"admission.builtInClasses":         {"admission: {builtInClasses: deny}", "admission.yaml", "policyName: temper-built-in-classes\n  validationActions: [Deny]\n"},
 	}
+	wide := []string{"commonLabels", "serviceAccount.name", "monitoring.podMonitor", "monitoring.serviceMonitor"} // monitors need another value, too
 	for name, c := range cases {
 		files := made(t, c.values)
 		if files[c.file] == standard[c.file] || !strings.Contains(files[c.file], c.want) || c.want == "" && files[c.file] != "" {
@@ -192,7 +209,7 @@ func TestEachValue(t *testing.T) {
 		}
 		agent(t, files["agent.yaml"])
 		for file, text := range files {
-			if file != c.file && file != notes && text != standard[file] && name != "monitoring.podMonitor" { // which needs another value, too
+			if file != c.file && file != notes && text != standard[file] && !slices.Contains(wide, name) {
 				t.Errorf("%s: %s changes %s, too", name, c.values, file)
 			}
 		}
@@ -289,7 +306,7 @@ func TestSchemaRefuses(t *testing.T) {
 		"heartbeatTimeout: 60s":                                                {"'heartbeatTimeout' not allowed"},
 		"image: {tag: 'a b'}":                                                  {"image/tag", "a b"},
 		"image: {digest: 'sha256:1'}":                                          {"image/digest"},
-		"image: {repository: ''}":                                              {"image/repository", "minLength"},
+		"image: {repository: ''}":                                              {"image/repository", "does not match pattern"},
 		"image: {pullPolicy: Sometimes}":                                       {"image/pullPolicy", "'Always', 'IfNotPresent', 'Never'"},
 		"imagePullSecrets: [registry]":                                         {"imagePullSecrets/0", "want object"},
 		"resources: {limits: {memory: lots}}":                                  {"resources/limits/memory", "lots"},
@@ -312,12 +329,19 @@ func TestSchemaRefuses(t *testing.T) {
 		"nri: {socket: nri.sock}":                                              {"nri/socket", "nri.sock"},
 		"nri: {socket: /nri.sock}":                                             {"nri/socket", "nri.sock"}, // the node's whole file system would be mounted
 		"metrics: {address: '9770'}":                                           {"metrics/address", "9770"},
-		"monitoring: {podMonitor: true}":                                       {"monitoring.podMonitor finds nothing without metrics.address"},
+		"monitoring: {podMonitor: true}":                                       {"a monitor finds nothing without metrics.address"},
 		"metrics: {address: ':0'}":                                             {"metrics/address", ":0"},
 		"metrics: {address: ':65536'}":                                         {"metrics/address", ":65536"},
 		"metrics: {address: '127.0.0.1:9770'}\nmonitoring: {podMonitor: true}": {"which the node alone reaches", "as in :9770"},
 		"metrics: {address: 'localhost:9770'}\nmonitoring: {podMonitor: true}": {"which the node alone reaches"},
 		"metrics: {address: '[::1]:9770'}\nmonitoring: {podMonitor: true}":     {"which the node alone reaches"},
+		"monitoring: {serviceMonitor: true}":                                   {"a monitor finds nothing without metrics.address"},
+		"commonLabels: {team: 'a b'}":                                          {"commonLabels/team", "a b"},
+		"podLabels: {'a b': c}":                                                {"invalid propertyName 'a b'"},
+		"serviceAccount: {name: 'a.*'}":                                        {"serviceAccount/name", "a.*"},
+		"logLevel: loud":                                                       {"logLevel", "'debug', 'info', 'warn', 'error'"},
+		"updateStrategy: Recreate":                                             {"updateStrategy", "'RollingUpdate', 'OnDelete'"},
+		"extraEnv: [{value: v}]":                                               {"extraEnv/0", "name"},
 		"monitoring: {rules: true}":                                            {"monitoring", "'rules' not allowed"},
 		"safeMode: 'no'":                                                       {"safeMode", "want boolean"},
 		"tierPolicy: {nodeSelector: {pool: latency}}":                          {"tierPolicy/nodeSelector", "'pool' not allowed"},
@@ -367,7 +391,7 @@ func TestSchemaIsClosed(t *testing.T) {
 
 // What is in the chart's files comes whole into the objects that hold them.
 func TestMonitoring(t *testing.T) {
-	text := made(t, "metrics: {address: ':9770'}\nmonitoring: {podMonitor: true, prometheusRule: true, dashboard: true, labels: {release: prometheus}}")["monitoring.yaml"]
+	text := made(t, "metrics: {address: ':9770'}\nmonitoring: {podMonitor: true, serviceMonitor: true, prometheusRule: true, dashboard: true, labels: {release: prometheus}}")["monitoring.yaml"]
 	found := map[string]map[string]any{}
 	for _, document := range strings.Split(text, "\n---\n")[1:] {
 		var object map[string]any
@@ -394,7 +418,7 @@ func TestMonitoring(t *testing.T) {
 		t.Errorf("%v", data)
 	}
 	// The operator's own types know each field.
-	for kind, typed := range map[string]any{"PodMonitor": &monitoring.PodMonitor{}, "PrometheusRule": &monitoring.PrometheusRule{}} {
+	for kind, typed := range map[string]any{"PodMonitor": &monitoring.PodMonitor{}, "ServiceMonitor": &monitoring.ServiceMonitor{}, "PrometheusRule": &monitoring.PrometheusRule{}} {
 		text, err := yaml.Marshal(found[kind])
 		if err == nil {
 			err = yaml.UnmarshalStrict(text, typed)
@@ -638,5 +662,80 @@ func TestValuesOfDocuments(t *testing.T) {
 	})
 	if err != nil || tried == 0 {
 		t.Errorf("%d values were tried: %v", tried, err)
+	}
+}
+
+// An agent's rights, and the policy that bounds them, are those of the service account that it runs as.
+func TestServiceAccount(t *testing.T) {
+	files := made(t, "serviceAccount: {create: false, name: agents}")
+	for _, object := range everything(t, "serviceAccount: {create: false, name: agents}") {
+		if object.GetKind() == "ServiceAccount" {
+			t.Errorf("%s is made", object.GetName())
+		}
+		if subjects, found, _ := unstructured.NestedSlice(object.Object, "subjects"); found {
+			for _, s := range subjects {
+				if got := s.(map[string]any)["name"]; got != "agents" {
+					t.Errorf("%s %s is of %v, want agents", object.GetKind(), object.GetName(), got)
+				}
+			}
+		}
+	}
+	if !strings.Contains(files["agent-rbac.yaml"], "[^:]+:agents$'") {
+		t.Error("the agents may write any TemperNode")
+	}
+}
+
+// Whatever is added, the labels by which agents are found stay, and every object has the recommended ones.
+func TestLabels(t *testing.T) {
+	objects := everything(t, "commonLabels: {team: core, app.kubernetes.io/name: other}\nmetrics: {address: ':9770'}\n"+
+		"monitoring: {podMonitor: true, serviceMonitor: true, prometheusRule: true, dashboard: true, labels: {app.kubernetes.io/part-of: other}}")
+	for _, object := range objects {
+		labels := object.GetLabels()
+		if name := labels["app.kubernetes.io/name"]; name != "temper" && name != "temper-agent" || labels["team"] != "core" ||
+			labels["app.kubernetes.io/instance"] != "temper" || labels["app.kubernetes.io/version"] != load(t).AppVersion() || labels["app.kubernetes.io/part-of"] != "temper" {
+			t.Errorf("%s %s: %v", object.GetKind(), object.GetName(), labels)
+		}
+	}
+	set := agent(t, made(t, "commonLabels: {app.kubernetes.io/name: other}\npodLabels: {app.kubernetes.io/name: another}")["agent.yaml"])
+	for key, want := range set.Spec.Selector.MatchLabels {
+		if got := set.Spec.Template.Labels[key]; got != want {
+			t.Errorf("the DaemonSet's pods have %s %q, want %q", key, got, want)
+		}
+	}
+}
+
+// Who may view may change nothing, and who may edit writes policies alone: a TemperNode is its agent's.
+func TestAggregatedRoles(t *testing.T) {
+	want := map[string]map[string][]string{
+		"temper-view": {"tempernodes": {"get", "list", "watch"}, "tierpolicies": {"get", "list", "watch"}},
+		"temper-edit": {"tierpolicies": {"create", "update", "patch", "delete", "deletecollection"}},
+	}
+	roles := 0
+	for _, object := range everything(t, "") {
+		verbs, known := want[object.GetName()]
+		if !known {
+			continue
+		}
+		roles++
+		var role rbacv1.ClusterRole
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, &role, true); err != nil {
+			t.Fatal(err)
+		}
+		got := map[string][]string{}
+		for _, rule := range role.Rules {
+			for _, resource := range rule.Resources {
+				got[resource] = rule.Verbs
+			}
+		}
+		if !reflect.DeepEqual(got, verbs) {
+			t.Errorf("%s: %v, want %v", role.Name, got, verbs)
+		}
+		viewing := role.Labels["rbac.authorization.k8s.io/aggregate-to-view"] == "true"
+		if viewing != (role.Name == "temper-view") || role.Labels["rbac.authorization.k8s.io/aggregate-to-edit"] != "true" {
+			t.Errorf("%s is included by %v", role.Name, role.Labels)
+		}
+	}
+	if roles != len(want) {
+		t.Errorf("%d roles, want %d", roles, len(want))
 	}
 }
