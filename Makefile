@@ -95,6 +95,7 @@ kubernetes: ## etcd, kube-apiserver, kube-scheduler and helm from source, in bui
 
 test-kubernetes: kubernetes kubectl-temper temper-agent ## what Temper adds to a cluster, in a real API server
 	TEMPER_KUBERNETES=$(CURDIR)/build/kubernetes $(GO) test -count=1 -tags kubernetes ./test/kubernetes
+	cd tools/chart && TEMPER_KUBERNETES=$(CURDIR)/build/kubernetes $(GO) test -count=1 -tags kubernetes -run RandomValues .
 
 scale: kubernetes temper-agent ## what the agent takes on a node of 110 pods, and with 20 pods a second: records/agent; an API server that is away for 10 minutes; takes 17
 	TEMPER_KUBERNETES=$(CURDIR)/build/kubernetes $(GO) test -count=1 -v -tags kubernetes,scale -timeout 40m ./test/kubernetes \
@@ -249,7 +250,7 @@ lint: ## formatting, vet, and whether the generated source is up to date
 	$(GO) vet -tags guest,kubernetes,scale,e2e,object,packages,host . ./test/... ./internal/capacity/...
 	$(GO) vet -tags pathfence ./pathfence/bench
 	cd tools/image && $(GO) vet .
-	cd tools/chart && $(GO) vet .
+	cd tools/chart && $(GO) vet -tags kubernetes .
 	cd tools/alerts && $(GO) vet .
 	cd tools/sbom && $(GO) vet .
 

@@ -17,7 +17,7 @@ var stated = map[string][]string{
 	"CHANGELOG.md":                               {`(?m)^## (\d\S*?),? `},
 	"charts/temper/Chart.yaml":                   {`(?m)^version: (\S+)$`, `(?m)^appVersion: "?([^"\n]+)"?$`},
 	"docs/kubernetes.md":                         {"`temper\\.dev/temper:([^`]+)` is its name"},
-	"packaging/kubernetes/agent.yaml":            {`image: temper\.dev/temper:(\S+)`},
+	"packaging/kubernetes/agent.yaml":            {`image: "temper\.dev/temper:([^"]+)"`},
 	"docs/start/host.md":                         {`dist/temper_([^-]+)-1_`, `install \./temper_([^-]+)-1_`},
 	"docs/start/pathfence-java.md":               {`<artifactId>temper-pathfence-[a-z-]+</artifactId>\s*<version>([^<]+)<`},
 	"pathfence/bench/java/pom.xml":               {parentVersion},

@@ -153,15 +153,15 @@ func TestKustomizeBase(t *testing.T) {
 func TestEachValue(t *testing.T) {
 	standard := made(t, "")
 	cases := map[string]struct{ values, file, want string }{
-		"image.repository":                 {"image: {repository: example.org/temper}", "agent.yaml", "image: example.org/temper:" + load(t).AppVersion() + "\n"},
-		"image.tag":                        {"image: {tag: v2}", "agent.yaml", "image: temper.dev/temper:v2\n"},
-		"image.digest":                     {"image: {digest: 'sha256:" + strings.Repeat("0a", 32) + "', tag: v2}", "agent.yaml", "image: temper.dev/temper@sha256:" + strings.Repeat("0a", 32) + "\n"},
-		"image.registry":                   {"image: {registry: 'mirror.example.org:5000/a'}", "agent.yaml", "image: mirror.example.org:5000/a/temper:" + load(t).AppVersion() + "\n"},
+		"image.repository":                 {"image: {repository: example.org/temper}", "agent.yaml", "image: \"example.org/temper:" + load(t).AppVersion() + "\"\n"},
+		"image.tag":                        {"image: {tag: v2}", "agent.yaml", "image: \"temper.dev/temper:v2\"\n"},
+		"image.digest":                     {"image: {digest: 'sha256:" + strings.Repeat("0a", 32) + "', tag: v2}", "agent.yaml", "image: \"temper.dev/temper@sha256:" + strings.Repeat("0a", 32) + "\"\n"},
+		"image.registry":                   {"image: {registry: 'mirror.example.org:5000/a'}", "agent.yaml", "image: \"mirror.example.org:5000/a/temper:" + load(t).AppVersion() + "\"\n"},
 		"commonLabels":                     {"commonLabels: {team: core, app.kubernetes.io/name: other}", "agent.yaml", "        app.kubernetes.io/part-of: temper\n        team: core\n"},
 		"podLabels":                        {"podLabels: {team: core, app.kubernetes.io/name: other}", "agent.yaml", "        app.kubernetes.io/part-of: temper\n        team: core\n"},
 		"podAnnotations":                   {"podAnnotations: {a/b: 'true'}", "agent.yaml", "      annotations:\n        a/b: \"true\"\n"},
 		"serviceAccount.create":            {"serviceAccount: {create: false}", "agent-rbac.yaml", "kind: ClusterRole\n"},
-		"serviceAccount.name":              {"serviceAccount: {name: agents}", "agent.yaml", "serviceAccountName: agents\n"},
+		"serviceAccount.name":              {"serviceAccount: {name: agents}", "agent.yaml", "serviceAccountName: \"agents\"\n"},
 		"serviceAccount.annotations":       {"serviceAccount: {annotations: {a/b: c}}", "agent-rbac.yaml", "  annotations:\n    a/b: c\n"},
 		"rbac.aggregate":                   {"rbac: {aggregate: false}", "rbac.yaml", ""},
 		"logLevel":                         {"logLevel: debug", "agent.yaml", "- --log-level=debug\n"},
@@ -315,7 +315,7 @@ func TestSchemaRefuses(t *testing.T) {
 		"tolerations: [all]":                                                   {"tolerations/0", "want object"},
 		"priorityClassName: 7":                                                 {"priorityClassName", "want string"},
 		"appArmorProfile: {type: RuntimeDefault}":                              {"appArmorProfile/type", "'Unconfined'", "'Localhost'"},
-		"appArmorProfile: {type: Localhost}":                                   {"appArmorProfile/localhostProfile", "minLength"},
+		"appArmorProfile: {type: Localhost}":                                   {"appArmorProfile/localhostProfile", "does not match pattern"},
 		"appArmorProfile: {localhostProfile: temper-agent}":                    {"appArmorProfile/localhostProfile"}, // it would not be in force
 		"seLinuxOptions: {level: s0}":                                          {"seLinuxOptions", "'level' not allowed"},
 		"seLinuxOptions: {type: 'spc_t, level: s0'}":                           {"seLinuxOptions/type"},
