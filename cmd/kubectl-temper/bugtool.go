@@ -26,7 +26,8 @@ PriorityClasses, the agents' DaemonSet, pods, events and logs, the admission pol
 matters to tiers. With nodes named, logs are of their agents alone. Of each log the last MiB is kept.
 
 It has nothing of other pods but their names, tiers and reasons, and no Secrets. Look through it before you give it away:
-names may tell something, too. What cannot be had is in faults.txt, and does not keep the rest back.`,
+names may tell something, too. What cannot be had is in faults.txt, and does not keep the rest back; where nothing can, the
+exit status is 1.`,
 		Example: `  kubectl temper bugtool
   kubectl temper bugtool node-7 --output report.tar.gz`,
 		ValidArgsFunction: nodeNames(flags),
@@ -50,11 +51,17 @@ names may tell something, too. What cannot be had is in faults.txt, and does not
 				return err
 			}
 			if asJSON {
-				return bugtool.Summary{File: file, Holds: bundle.Names(), Faults: bundle.Faults}.WriteJSON(cmd.OutOrStdout())
+				if err := (bugtool.Summary{File: file, Holds: bundle.Names(), Faults: bundle.Faults}).WriteJSON(cmd.OutOrStdout()); err != nil {
+					return err
+				}
+			} else {
+				fmt.Fprintf(cmd.OutOrStdout(), "%s holds %d files\n", file, len(bundle.Files))
+				for _, fault := range bundle.Faults {
+					fmt.Fprintln(cmd.ErrOrStderr(), "kubectl temper: not in it:", fault)
+				}
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s holds %d files\n", file, len(bundle.Files))
-			for _, fault := range bundle.Faults {
-				fmt.Fprintln(cmd.ErrOrStderr(), "kubectl temper: not in it:", fault)
+			if bundle.Empty() {
+				return exit.New(exit.Failed, "ask somebody who may read the agents' namespace", "nothing of Temper could be had")
 			}
 			return nil
 		},

@@ -58,6 +58,19 @@ func TestBugtool(t *testing.T) {
 	if strings.Contains(string(text), "of-nobody-else") {
 		t.Error("another's pod is in the archive")
 	}
+	nobody := asUser(t, "nobody", "system:authenticated")
+	if out, errs, status := kubectlTemper(t, nobody, "bugtool", "--output", file+"3"); status != 1 || !strings.Contains(errs, "nothing of Temper could be had; ask somebody who may read") {
+		t.Errorf("who may read nothing: status %d, %s%s", status, out, errs)
+	}
+	// Something is better than nothing, and is no failure.
+	if err := apply("testdata/bugreader.yaml"); err != nil {
+		t.Fatal(err)
+	}
+	some := asUser(t, "bugreader", "system:authenticated")
+	eventually(t, "who may read TierPolicies alone has those", func() bool {
+		_, errs, status := kubectlTemper(t, some, "bugtool", "--output", file+"4")
+		return status == 0 && strings.Contains(errs, "not in it: nodes: ")
+	})
 	away := regexp.MustCompile(`server: .*`).ReplaceAll(server.KubeConfig, []byte("server: https://127.0.0.1:1"))
 	if _, errs, status := kubectlTemper(t, away, "bugtool", "--output", file+"2"); status == 0 || !strings.Contains(errs, "connection refused") {
 		t.Errorf("without an API server: status %d, %s", status, errs)

@@ -38,8 +38,9 @@ import (
 const mostLog = 1 << 20
 
 const (
-	faultsFile = "faults.txt"
-	agentName  = "temper-agent"
+	versionFile = "version.yaml"
+	faultsFile  = "faults.txt"
+	agentName   = "temper-agent"
 )
 
 // Bundle is what was collected. What could not be had is told, and does not keep the rest back.
@@ -70,7 +71,7 @@ func Collect(ctx context.Context, config *rest.Config, nodes []string) (*Bundle,
 	if err != nil { // nobody is there
 		return nil, err
 	}
-	c.add("version.yaml", version)
+	c.add(versionFile, version)
 	c.status(ctx)
 	c.lists(ctx)
 	c.logs(ctx)
@@ -234,6 +235,11 @@ func end(r io.Reader) ([]byte, error) {
 			return kept, err
 		}
 	}
+}
+
+// Empty says whether nothing could be had but what anybody may ask.
+func (b *Bundle) Empty() bool {
+	return !slices.ContainsFunc(b.Names(), func(name string) bool { return name != versionFile && name != faultsFile })
 }
 
 // Names are those of the files, in order.
