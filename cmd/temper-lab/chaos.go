@@ -15,6 +15,7 @@ import (
 
 	"temper.dev/temper/internal/base/cli"
 	"temper.dev/temper/internal/base/exit"
+	"temper.dev/temper/internal/base/live"
 	"temper.dev/temper/internal/evidence/bench"
 	"temper.dev/temper/lab"
 	"temper.dev/temper/lab/chaos"
@@ -60,9 +61,9 @@ the node in user mode.`,
 			if err := o.Check(); err != nil {
 				return err
 			}
-			line := newProgressLine(cmd.ErrOrStderr())
+			line := live.NewLine(cmd.ErrOrStderr())
 			options := machine.options()
-			options.Notify = line.show
+			options.Notify = line.Show
 			l, err := lab.Open(cmd.Context(), options, []string{plan.Temper})
 			if err != nil {
 				return err
@@ -119,32 +120,32 @@ func recordedAttack(path string, attack chaos.Record) (chaos.Record, error) {
 }
 
 // attackAll attacks the seeds that are not recorded, and records each as it ends.
-func attackAll(cmd *cobra.Command, l *lab.Lab, o lab.ChaosOptions, line progressLine, record *chaos.Record, path string) error {
+func attackAll(cmd *cobra.Command, l *lab.Lab, o lab.ChaosOptions, line live.Line, record *chaos.Record, path string) error {
 	o.Seeds = slices.DeleteFunc(o.Seeds, record.Has)
 	var lock sync.Mutex
 	var failed error
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
 	start, done := time.Now(), 0
-	line.show(fmt.Sprintf("attacking %s · %d seeds recorded, %d to go", l.Kernel.Release, len(record.Seeds), len(o.Seeds)))
+	line.Show(fmt.Sprintf("attacking %s · %d seeds recorded, %d to go", l.Kernel.Release, len(record.Seeds), len(o.Seeds)))
 	err := l.Chaos(ctx, o, func(r chaos.Report) {
 		lock.Lock()
 		defer lock.Unlock()
 		record.Add(r)
 		done++
-		line.end()
+		line.End()
 		for _, v := range r.Violations { // long before the last seed ends
 			fmt.Fprintf(cmd.ErrOrStderr(), "seed %d: %s\n", r.Seed, v)
 		}
 		left := time.Since(start) / time.Duration(done) * time.Duration(len(o.Seeds)-done)
-		line.show(fmt.Sprintf("seed %d · %d of %d seeds · %d with violations · about %s left", r.Seed, done, len(o.Seeds), len(record.Broken()), clock(left)))
+		line.Show(fmt.Sprintf("seed %d · %d of %d seeds · %d with violations · about %s left", r.Seed, done, len(o.Seeds), len(record.Broken()), live.Clock(left)))
 		if path != "" && failed == nil {
 			if failed = bench.WriteJSON(path, record); failed != nil {
 				cancel()
 			}
 		}
 	})
-	line.end()
+	line.End()
 	switch {
 	case failed != nil:
 		return failed

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"temper.dev/temper/internal/base/cli"
+	"temper.dev/temper/internal/base/live"
 	"temper.dev/temper/internal/evidence/bench"
 	"temper.dev/temper/lab"
 	"temper.dev/temper/lab/cost"
@@ -53,12 +54,12 @@ Each figure is the median of nine batches. Equal input gives equal figures.`,
 }
 
 func countCosts(cmd *cobra.Command, options lab.Options, p plan.Costs) (cost.Record, error) {
-	line := newProgressLine(cmd.ErrOrStderr())
-	defer line.end()
-	options.Notify = line.show
+	line := live.NewLine(cmd.ErrOrStderr())
+	defer line.End()
+	options.Notify = line.Show
 	show := func(done int) {
 		if done < len(p.Arms) {
-			line.show(fmt.Sprintf("arm %d of %d · %s", done+1, len(p.Arms), p.Arms[done]))
+			line.Show(fmt.Sprintf("arm %d of %d · %s", done+1, len(p.Arms), p.Arms[done]))
 		}
 	}
 	show(0)

@@ -75,7 +75,7 @@ func (f *demoFlags) run(ctx context.Context, out, progress io.Writer) error {
 		return err
 	}
 	records, err := d.Run(ctx, show.update)
-	show.end()
+	show.End()
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (f *demoFlags) machineFor(ctx context.Context, show *demoProgress) (func(co
 		}
 		return host.Ladder, nil
 	}
-	o.Notify = show.show
+	o.Notify = show.Show
 	l, err := lab.Open(ctx, o, []string{plan.Temper})
 	if err != nil && ctx.Err() != nil {
 		err = exit.New(exit.Interrupted, "", "interrupted before anything was measured")

@@ -5,23 +5,24 @@ import (
 	"io"
 	"strings"
 
+	"temper.dev/temper/internal/base/live"
 	"temper.dev/temper/internal/evidence/demo"
 	"temper.dev/temper/lab/plan"
 )
 
 // demoProgress shows several ladders in one line.
 type demoProgress struct {
-	progressLine
+	live.Line
 	plans []plan.Plan
 }
 
 func newDemoProgress(w io.Writer, plans []plan.Plan) *demoProgress {
-	return &demoProgress{newProgressLine(w), plans}
+	return &demoProgress{live.NewLine(w), plans}
 }
 
 func (d *demoProgress) update(p demo.Progress) {
-	if d.terminal || p.Ladders[p.Current].Window != nil || p.Ladders[p.Current].Done == 0 {
-		d.show(d.describe(p))
+	if d.Terminal || p.Ladders[p.Current].Window != nil || p.Ladders[p.Current].Done == 0 {
+		d.Show(d.describe(p))
 	}
 }
 
@@ -40,7 +41,7 @@ func (d *demoProgress) describe(p demo.Progress) string {
 		parts = append(parts, text)
 	}
 	if left := p.Left(); left > 0 {
-		parts = append(parts, "about "+clock(left)+" left")
+		parts = append(parts, "about "+live.Clock(left)+" left")
 	}
 	if w := p.Ladders[p.Current].Window; w != nil {
 		parts = append(parts, fmt.Sprintf("%s, %s, %d in the background: %s",

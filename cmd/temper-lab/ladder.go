@@ -36,7 +36,7 @@ and the hashes of kernel, emulator, guest and BPF object. Equal input gives an e
 			}
 			show := newLadderProgress(cmd.ErrOrStderr())
 			record, err := lab.Ladder(cmd.Context(), machine.options(), p, show.update)
-			show.end()
+			show.End()
 			if err != nil {
 				return err
 			}

@@ -38,7 +38,7 @@ Latencies are in guest time: compare them with each other, not with those of rea
 			}
 			show := newLadderProgress(cmd.ErrOrStderr())
 			r, err := lab.Limits(cmd.Context(), machine.options(), p, show.update)
-			show.end()
+			show.End()
 			if err != nil {
 				return err
 			}

@@ -36,7 +36,7 @@ any scheduler and by nobody's counters. Watching costs, so the latencies are not
 				return err
 			}
 			r, err := l.Observed(cmd.Context(), p, show.update)
-			show.end()
+			show.End()
 			if err != nil {
 				return err
 			}

@@ -7,59 +7,19 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/term"
-
-	"temper.dev/temper/internal/base/cli"
+	"temper.dev/temper/internal/base/live"
 	"temper.dev/temper/lab"
 	"temper.dev/temper/lab/plan"
 )
 
-// progressLine shows how far something has come: on a terminal one line that changes, elsewhere
-// plain lines, so that a log stays readable.
-type progressLine struct {
-	w        io.Writer
-	terminal bool
-	shown    bool
-	start    time.Time
-}
-
-func newProgressLine(w io.Writer) progressLine {
-	return progressLine{w: w, terminal: cli.IsTerminal(w), start: time.Now()}
-}
-
-func (p *progressLine) show(text string) {
-	if !p.terminal {
-		fmt.Fprintf(p.w, "%6s  %s\n", clock(time.Since(p.start)), text)
-		return
-	}
-	if width, _, err := term.GetSize(int(p.w.(interface{ Fd() uintptr }).Fd())); err == nil && len(text) >= width && width > 0 {
-		text = text[:width-1]
-	}
-	fmt.Fprint(p.w, "\r\x1b[K"+text)
-	p.shown = true
-}
-
-// end leaves the terminal's line to what comes next.
-func (p *progressLine) end() {
-	if p.shown {
-		fmt.Fprint(p.w, "\r\x1b[K")
-	}
-}
-
-// clock writes a duration as minutes and seconds.
-func clock(d time.Duration) string {
-	s := int(d.Round(time.Second).Seconds())
-	return fmt.Sprintf("%d:%02d", s/60, s%60)
-}
-
 // ladderProgress shows one ladder.
-type ladderProgress struct{ progressLine }
+type ladderProgress struct{ live.Line }
 
 func newLadderProgress(w io.Writer) *ladderProgress {
-	return &ladderProgress{newProgressLine(w)}
+	return &ladderProgress{live.NewLine(w)}
 }
 
-func (l *ladderProgress) update(p lab.Progress) { l.show(describeProgress(p)) }
+func (l *ladderProgress) update(p lab.Progress) { l.Show(describeProgress(p)) }
 
 func describeProgress(p lab.Progress) string {
 	parts := []string{p.Stage}
@@ -67,7 +27,7 @@ func describeProgress(p lab.Progress) string {
 		parts = append(parts, fmt.Sprintf("%d of %d windows", p.Done, p.Total))
 	}
 	if p.Left > 0 {
-		parts = append(parts, "about "+clock(p.Left)+" left")
+		parts = append(parts, "about "+live.Clock(p.Left)+" left")
 	}
 	if w := p.Window; w != nil {
 		parts = append(parts, fmt.Sprintf("%s, %d in the background: %s", w.Arm, w.Step.Background, describeLatency(w)))
@@ -85,7 +45,7 @@ func describeLatency(w *plan.Window) string {
 
 // studyProgress shows the ladders of a study as one.
 type studyProgress struct {
-	progressLine
+	live.Line
 	mu       sync.Mutex
 	seeds    map[int64]lab.Progress
 	earlier  int // windows that were recorded before this run
@@ -95,7 +55,7 @@ type studyProgress struct {
 
 func newStudyProgress(w io.Writer, s lab.Study) *studyProgress {
 	windows := len(s.Plan.Arms) * len(s.Plan.Steps)
-	return &studyProgress{progressLine: newProgressLine(w), seeds: map[int64]lab.Progress{}, total: windows * len(s.Seeds)}
+	return &studyProgress{Line: live.NewLine(w), seeds: map[int64]lab.Progress{}, total: windows * len(s.Seeds)}
 }
 
 // update is called from several goroutines.
@@ -110,8 +70,8 @@ func (s *studyProgress) update(seed int64, p lab.Progress) {
 	if ended && p.Window == nil {
 		s.earlier += p.Done
 	}
-	if ended || s.terminal {
-		s.show(s.describe())
+	if ended || s.Terminal {
+		s.Show(s.describe())
 	}
 }
 
@@ -122,8 +82,8 @@ func (s *studyProgress) describe() string {
 	}
 	text := fmt.Sprintf("%d of %d seeds · %d of %d windows", s.complete, s.total/s.perSeed(), done, s.total)
 	if now := done - s.earlier; now > 0 && done < s.total {
-		left := time.Since(s.start) * time.Duration(s.total-done) / time.Duration(now)
-		text += " · about " + clock(left) + " left"
+		left := time.Since(s.Start()) * time.Duration(s.total-done) / time.Duration(now)
+		text += " · about " + live.Clock(left) + " left"
 	}
 	return text
 }

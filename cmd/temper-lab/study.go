@@ -42,13 +42,13 @@ with records of anything else (another kernel, guest, or plan).` + describePlan(
 			}
 			show := newStudyProgress(cmd.ErrOrStderr(), study)
 			o := machine.options()
-			o.Notify = show.progressLine.show
+			o.Notify = show.Line.Show
 			machineReady, err := lab.Open(cmd.Context(), o, study.Plan.Arms)
 			if err != nil {
 				return err
 			}
 			err = machineReady.Study(cmd.Context(), study, show.update)
-			show.end()
+			show.End()
 			if err != nil {
 				return err
 			}

@@ -9,6 +9,7 @@ import (
 
 	"temper.dev/temper/internal/base/cli"
 	"temper.dev/temper/internal/base/exit"
+	"temper.dev/temper/internal/base/live"
 	"temper.dev/temper/internal/evidence/bench"
 	"temper.dev/temper/lab"
 	"temper.dev/temper/lab/survey"
@@ -72,8 +73,8 @@ func keep(file string, reports []survey.Report) error {
 }
 
 func surveyKernels(cmd *cobra.Command, options lab.Options, o lab.SurveyOptions) (reports []survey.Report, err error) {
-	line := newProgressLine(cmd.ErrOrStderr())
-	defer line.end()
+	line := live.NewLine(cmd.ErrOrStderr())
+	defer line.End()
 	if len(o.Kernels) == 0 {
 		cache, err := lab.DefaultCache()
 		if err != nil {
@@ -83,10 +84,10 @@ func surveyKernels(cmd *cobra.Command, options lab.Options, o lab.SurveyOptions)
 			return nil, err
 		}
 	}
-	options.Notify = line.show
+	options.Notify = line.Show
 	next := func() {
 		if n := len(reports); n < len(o.Kernels) {
-			line.show(fmt.Sprintf("kernel %d of %d · %s", n+1, len(o.Kernels), o.Kernels[n]))
+			line.Show(fmt.Sprintf("kernel %d of %d · %s", n+1, len(o.Kernels), o.Kernels[n]))
 		}
 	}
 	next()

@@ -71,7 +71,7 @@ func TestProgressInALogIsPlainLines(t *testing.T) {
 	p.update(lab.Progress{Stage: "measuring", Done: 1, Total: 4, Left: 90 * time.Second, Window: &plan.Window{
 		Arm: "eevdf", Step: bench.Step{Background: 2, P50: 4.5, P99: 12.34, InvalidReason: "no request was answered"},
 	}})
-	p.end()
+	p.End()
 	want := "  0:00  measuring · 1 of 4 windows · about 1:30 left · eevdf, 2 in the background: p50 4.5 ms, p99 12.3 ms (does not count: no request was answered)\n"
 	if out.String() != want {
 		t.Errorf("got  %q\nwant %q", out.String(), want)

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"temper.dev/temper/internal/evidence/bench/plot"
+	"temper.dev/temper/internal/base/plot"
 	"temper.dev/temper/pathfence/bench/record"
 )
 

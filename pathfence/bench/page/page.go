@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"temper.dev/temper/internal/evidence/bench/plot"
+	"temper.dev/temper/internal/base/plot"
 	"temper.dev/temper/internal/evidence/bench/report"
 	"temper.dev/temper/pathfence/bench/record"
 )

@@ -5,8 +5,8 @@ import (
 	"math"
 	"strings"
 
+	"temper.dev/temper/internal/base/plot"
 	"temper.dev/temper/internal/evidence/bench"
-	"temper.dev/temper/internal/evidence/bench/plot"
 )
 
 // What the marks beside an arm's line are.

@@ -7,8 +7,8 @@ import (
 	"io"
 	"math"
 
+	"temper.dev/temper/internal/base/plot"
 	"temper.dev/temper/internal/evidence/bench"
-	"temper.dev/temper/internal/evidence/bench/plot"
 )
 
 // WorstStep asks for the latency curve at the step where Temper's p99 is farthest above the floor.

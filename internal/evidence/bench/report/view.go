@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"temper.dev/temper/internal/base/plot"
 	"temper.dev/temper/internal/evidence/bench"
-	"temper.dev/temper/internal/evidence/bench/plot"
 	"temper.dev/temper/lab/plan"
 )
 
