@@ -4,13 +4,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 
+	"temper.dev/temper/internal/cluster/manifest"
 	"temper.dev/temper/internal/cluster/policy"
 )
 
 // admit does to a pod what the API server does as it is made, as far as tiers go. A class that no file has leaves
 // the pod's priority unresolved (nil). It returns what else cannot be known from the manifests.
 func (m *Manifests) admit(p *corev1.Pod) (unknown []string) {
-	defaultRequests(&p.Spec)
+	manifest.DefaultRequests(&p.Spec)
 	if m.limited[p.Namespace] {
 		unknown = append(unknown, "what the namespace's LimitRange gives it, and so its QoS class")
 	}
@@ -43,42 +44,4 @@ func (m *Manifests) class(name string) (found *schedulingv1.PriorityClass) {
 		}
 	}
 	return found
-}
-
-// defaultRequests gives each container that has a limit and no request its limit as a request, and a pod that has
-// limits of its own the sum of its containers' requests, else those limits. The QoS class follows from it.
-func defaultRequests(spec *corev1.PodSpec) {
-	sum := corev1.ResourceList{}
-	for _, containers := range [][]corev1.Container{spec.Containers, spec.InitContainers} {
-		for i := range containers {
-			r := &containers[i].Resources
-			fill(r, r.Limits)
-			for name, quantity := range r.Requests {
-				quantity.Add(sum[name])
-				sum[name] = quantity
-			}
-		}
-	}
-	if r := spec.Resources; r != nil {
-		for name := range sum {
-			if _, limited := r.Limits[name]; !limited {
-				delete(sum, name)
-			}
-		}
-		fill(r, sum)
-		fill(r, r.Limits)
-	}
-}
-
-// fill adds requests for what has none.
-func fill(r *corev1.ResourceRequirements, with corev1.ResourceList) {
-	for name, quantity := range with {
-		if _, asked := r.Requests[name]; asked {
-			continue
-		}
-		if r.Requests == nil {
-			r.Requests = corev1.ResourceList{}
-		}
-		r.Requests[name] = quantity
-	}
 }

@@ -55,10 +55,15 @@ func Nodes(ctx context.Context, cluster client.Reader, names []string, now time.
 	}
 	nodes := []Node{}
 	for _, item := range list.Items {
-		nodes = append(nodes, Node{Name: item.Name, Stale: now.Sub(item.Status.Reported.Time) > staleAfter, TemperNodeStatus: item.Status})
+		nodes = append(nodes, Node{Name: item.Name, Stale: IsStale(item.Status, now), TemperNodeStatus: item.Status})
 	}
 	slices.SortFunc(nodes, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
 	return nodes, nil
+}
+
+// IsStale is whether a report is so old that nothing in it counts.
+func IsStale(report v1alpha1.TemperNodeStatus, now time.Time) bool {
+	return now.Sub(report.Reported.Time) > staleAfter
 }
 
 // Write shows one line a node.
