@@ -37,12 +37,16 @@ func isIn(name string, folders ...string) bool {
 // A plane knows those below it only.
 func TestPlanesStandOnEachOther(t *testing.T) {
 	for plane, below := range map[string][]string{
-		"base":    nil,
-		"node":    {"internal/base"},
-		"path":    {"internal/base", "pathfence/spec"},
-		"cluster": {"internal/base", "internal/node", "api"},
+		"base":     nil,
+		"node":     {"internal/base"},
+		"path":     {"internal/base", "pathfence/spec"},
+		"cluster":  {"internal/base", "internal/node", "api"},
+		"capacity": {"internal/base", "internal/cluster/policy", "internal/cluster/fleet", "internal/cluster/manifest", "packaging/kubernetes", "api"},
 		// What plans for a cluster knows no client of it.
-		"capacity": {"internal/base", "internal/cluster/policy", "api"},
+		"capacity/snapshot": {"internal/base", "api"},
+		"capacity/engine":   {"internal/capacity/snapshot"},
+		"capacity/plan":     {"internal/base", "internal/capacity/engine", "internal/capacity/snapshot", "internal/cluster/policy", "api"},
+		"capacity/advice":   {"internal/base", "internal/capacity/plan", "internal/capacity/snapshot", "api"},
 	} {
 		t.Run(plane, func(t *testing.T) {
 			own := "internal/" + plane

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -30,21 +31,29 @@ func clusterFlags() *genericclioptions.ConfigFlags {
 
 // connect is the cluster that the flags or the user's kubeconfig name, and the namespace.
 func connect(flags *genericclioptions.ConfigFlags) (client.Client, string, error) {
-	loader := flags.ToRawKubeConfigLoader()
-	namespace, _, err := loader.Namespace()
+	config, err := restConfig(flags)
 	if err != nil {
-		return nil, "", exit.New(exit.Config, "", "%w", err)
+		return nil, "", err
 	}
-	if named, err := loader.RawConfig(); err == nil && api.IsConfigEmpty(&named) && *flags.APIServer == "" && os.Getenv(inCluster) == "" {
-		// client-go would try localhost:8080.
-		return nil, "", exit.New(exit.Config, "give --kubeconfig, or set KUBECONFIG", "no kubeconfig names a cluster")
-	}
-	config, err := flags.ToRESTConfig()
+	namespace, _, err := flags.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
 		return nil, "", exit.New(exit.Config, "", "%w", err)
 	}
 	cluster, err := client.New(config, client.Options{Scheme: explain.Scheme()})
 	return cluster, namespace, err
+}
+
+// restConfig is how that cluster is reached.
+func restConfig(flags *genericclioptions.ConfigFlags) (*rest.Config, error) {
+	if named, err := flags.ToRawKubeConfigLoader().RawConfig(); err == nil && api.IsConfigEmpty(&named) && *flags.APIServer == "" && os.Getenv(inCluster) == "" {
+		// client-go would try localhost:8080.
+		return nil, exit.New(exit.Config, "give --kubeconfig, or set KUBECONFIG", "no kubeconfig names a cluster")
+	}
+	config, err := flags.ToRESTConfig()
+	if err != nil {
+		return nil, exit.New(exit.Config, "", "%w", err)
+	}
+	return config, nil
 }
 
 // noReports is said where no agent has reported yet.

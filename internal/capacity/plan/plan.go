@@ -12,7 +12,7 @@
 // scheduler puts other pods there as it always did, by what they request, and the replay shows it.
 //
 // Where to look: movable.go says what must not be moved, replay.go tries a set of nodes, search.go chooses sets, bound.go
-// says how good a plan can be, simulate.go carries a plan out on a snapshot.
+// says how good a plan can be, sizing.go which pods are critical and whether they fit, simulate.go carries a plan out.
 package plan
 
 import (

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
@@ -43,15 +44,31 @@ type Snapshot struct {
 	// Cores are nodes' physical cores, by the node's name. A node that is not in it counts half of its CPUs, as if each core
 	// had two threads: too few cores cost savings, too many cost a critical pod its CPU.
 	Cores map[string]int `json:"cores,omitempty"`
+	// Autoscalers may scale pods by the share of their CPU requests that they use: such requests must not be lowered.
+	Autoscalers []*autoscalingv2.HorizontalPodAutoscaler `json:"autoscalers,omitempty"`
 	// Use is what pods were measured to use, by namespace/name. A pod that is not in it counts by its requests.
 	Use map[string]Use `json:"use,omitempty"`
+	// Moment is what pods used at one moment, by namespace/name. Nothing can be concluded from one that is low.
+	Moment map[string]resource.Quantity `json:"moment,omitempty"`
+	// Recommended are the CPU requests that a VerticalPodAutoscaler recommends for pods, by namespace/name. It does not say
+	// what their highest minute was.
+	Recommended map[string]Recommendation `json:"recommended,omitempty"`
 }
 
 // Use is what a pod was measured to use.
 type Use struct {
 	// CPU is the most that the pod used, as the caller means it: for critical pods the highest minute.
 	CPU resource.Quantity `json:"cpu"`
+	// P95 is what 95 per cent of the minutes stayed below.
+	P95 resource.Quantity `json:"p95,omitzero"`
 	// Hours of data that CPU rests on. Under EnoughHours it does not count.
+	Hours float64 `json:"hours"`
+}
+
+// Recommendation is what a VerticalPodAutoscaler says of a pod.
+type Recommendation struct {
+	CPU resource.Quantity `json:"cpu"`
+	// Hours for which it has had a recommendation.
 	Hours float64 `json:"hours"`
 }
 
@@ -124,7 +141,7 @@ func (s *Snapshot) nulls() (faults []error) {
 		{"volumeAttachments", slices.Index(s.VolumeAttachments, nil)}, {"services", slices.Index(s.Services, nil)},
 		{"replicationControllers", slices.Index(s.ReplicationControllers, nil)}, {"replicaSets", slices.Index(s.ReplicaSets, nil)},
 		{"statefulSets", slices.Index(s.StatefulSets, nil)}, {"temperNodes", slices.Index(s.TemperNodes, nil)},
-		{"tierPolicies", slices.Index(s.TierPolicies, nil)},
+		{"tierPolicies", slices.Index(s.TierPolicies, nil)}, {"autoscalers", slices.Index(s.Autoscalers, nil)},
 	} {
 		if list.null >= 0 {
 			faults = append(faults, fmt.Errorf("%s[%d] is null", list.name, list.null))
