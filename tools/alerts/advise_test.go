@@ -50,7 +50,7 @@ func TestAdviseAsksPrometheus(t *testing.T) {
 			}{
 				{"shop/web", 48, 1.5, 0.2, 1.5, ""},
 				{"shop/batch", 48, 1.5, 0.2, 0.2, ""},
-				{"shop/young", 3.5, 1.5, 0.2, math.NaN(), "not enough data: 3 h of 24"},
+				{"shop/young", 3.5, 0.2, 0.2, math.NaN(), "not enough data: 3 h of 24"},
 				{"shop/unknown", 0, math.NaN(), math.NaN(), math.NaN(), "not enough data: 0 h of 24"},
 			} {
 				p, ok := advise(t, server)[c.pod]
@@ -62,7 +62,7 @@ func TestAdviseAsksPrometheus(t *testing.T) {
 	}
 }
 
-// fill has two days of the use of each pod: 0.2 CPUs, and 1.5 in one minute of the last hours. The pod's own cgroup and its
+// fill has two days of the use of each pod: 0.2 CPUs, and 1.5 in one minute of the day before. The pod's own cgroup and its
 // pause container are there, too, and must not count.
 func fill(t *testing.T, now time.Time, every time.Duration) *teststorage.TestStorage {
 	t.Helper()
@@ -77,7 +77,7 @@ func fill(t *testing.T, now time.Time, every time.Duration) *teststorage.TestSto
 			seconds := 0.0
 			for at := now.Add(-pod.data); !at.After(now); at = at.Add(every) {
 				use := 0.2
-				if ago := now.Sub(at); ago >= 2*time.Hour && ago < 2*time.Hour+time.Minute {
+				if ago := now.Sub(at); ago >= 30*time.Hour && ago < 30*time.Hour+time.Minute {
 					use = 1.5
 				}
 				seconds += use * every.Seconds()
