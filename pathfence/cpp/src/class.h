@@ -87,6 +87,7 @@ struct Core::Point {
 struct Core::Window {
     Time touched = 0;
     std::int64_t area = 0, queued = 0, bound = 0, arrivals = 0, done = 0, good = 0;
+    std::int64_t light = 0;  // that ended without being counted in done: hardly any work
 };
 
 struct Core::Sample {
@@ -193,6 +194,7 @@ struct Core::Class : Limited {
     std::int64_t weight = 0;
     bool unknown = false;  // a bucket for keys without a class
     Time seen = 0;
+    bool succeeded = false;  // something ended ok
 
     Line<Request> queue;
     std::int64_t reserve = 0;

@@ -60,7 +60,7 @@ void Core::close_window(Time length) {
 
 void Core::keep_peaks(Class& c, const Window& w, Time length) {
     c.others.before = c.others.value;
-    if (w.queued * 10 < length && w.done * 4 + 8 >= w.arrivals * 3) {
+    if (w.queued * 10 < length && (w.done + w.light) * 4 + 8 >= w.arrivals * 3) {
         c.usual.keep();
         c.alarmed = false;
     } else {

@@ -147,6 +147,20 @@ const Core::Decisions& Core::arrive(Time now, const Arrival& in) {
     return decisions_;
 }
 
+// It is on a thread already, so it waits for nothing.
+const Core::Decisions& Core::resume(Time now, std::int64_t id, const std::string& key) {
+    begin(now);
+    if (requests_.count(id)) return decisions_;
+    Request& r = add_request(id, class_of(key));
+    r.order = ++order_;
+    r.key = key;
+    r.arrived = now_;
+    r.deadline = now_ + r.of->target;
+    ++waiting_;
+    grant(&r, false, "resumed");
+    return decisions_;
+}
+
 Core::Request* Core::running(std::int64_t id) const {
     const auto it = requests_.find(id);
     return it == requests_.end() || it->second->waits ? nullptr : it->second.get();
@@ -215,16 +229,24 @@ void Core::release(Request& r) {
     c.touch(now_);
     hold(c, -1);
     turned(c);
-    finished(c, r);
-    if (r.outcome == Outcome::ok) learn_key(r.key);
+    if (r.outcome == Outcome::cancel) return;
+    ++turns_;
+    // What is over in less than half of the usual time without success was no work like the others'.
+    if (r.outcome == Outcome::light && 2 * (now_ - r.granted) < c.hold)
+        ++c.window.light;
+    else
+        finished(c, r);
+    if (r.outcome != Outcome::fail) learn_key(r.key);
 }
 
 void Core::finished(Class& c, const Request& r) {
-    if (r.outcome == Outcome::cancel) return;
-    ++turns_;
     const bool failed = r.outcome == Outcome::fail, missed = !failed && now_ > r.deadline;
     c.failed += failed;
     c.missed += missed;
+    if (r.outcome == Outcome::ok && !c.succeeded) {
+        c.succeeded = true;
+        c.holds = {};
+    }
     c.finished(now_, r);
     if (c.group) c.group->finished(now_, r);
     judge(c, !failed && !missed);

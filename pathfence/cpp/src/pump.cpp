@@ -92,7 +92,7 @@ void Core::pump() {
         bool lent = false;
         Class* c = next(lent);
         if (!c) return;
-        grant(pop(*c), lent);
+        grant(pop(*c), lent, "");
     }
 }
 
@@ -123,7 +123,7 @@ Core::Request* Core::pop(Class& c) {
     return r;
 }
 
-void Core::grant(Request* r, bool lent) {
+void Core::grant(Request* r, bool lent, const char* reason) {
     Class& c = *r->of;
     c.touch(now_);
     if (c.in_flight == 0) {
@@ -136,7 +136,7 @@ void Core::grant(Request* r, bool lent) {
     r->granted = now_;
     r->waits = false;
     --waiting_;
-    grant_decision(*r, lent, "");
+    grant_decision(*r, lent, reason);
 }
 
 std::int64_t Core::deepest() const {
@@ -160,7 +160,7 @@ void Core::pump_nested() {
         if (config_.workers - in_flight_ - std::max<std::int64_t>(0, deepest() - (*r)->depth) <= 0) return;
         Request* chosen = *r;
         nested_.erase(r);
-        grant(chosen, false);
+        grant(chosen, false, "");
     }
 }
 
@@ -176,7 +176,7 @@ void Core::pump_plain() {
         for (Request* r : nested_) consider(r);
         if (!first) return;
         unqueue(first);
-        grant(first, false);
+        grant(first, false, "");
     }
 }
 

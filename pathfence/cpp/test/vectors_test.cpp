@@ -64,7 +64,7 @@ std::string text(const Value& v) {
     return "null";
 }
 
-Outcome outcome(const std::string& s) { return s == "fail" ? Outcome::fail : s == "cancel" ? Outcome::cancel : Outcome::ok; }
+Outcome outcome(const std::string& s) { return s == "fail" ? Outcome::fail : s == "cancel" ? Outcome::cancel : s == "light" ? Outcome::light : Outcome::ok; }
 
 bool replay(const std::string& file) {
     std::ifstream in(file, std::ios::binary);
@@ -80,6 +80,8 @@ bool replay(const std::string& file) {
         std::string states, want_states;
         if (what == "arrive")
             got = core.arrive(at, {id, s["key"].text, s["deadline"].integer, s["depth"].integer, s["parent"].integer});
+        else if (what == "resume")
+            got = core.resume(at, id, s["key"].text);
         else if (what == "done")
             got = core.done(at, id, outcome(s["outcome"].text));
         else if (what == "edge")

@@ -9,6 +9,7 @@ const (
 	OK     Outcome = "ok"
 	Fail   Outcome = "fail"   // the downstream refused, failed or timed out: nothing was achieved
 	Cancel Outcome = "cancel" // the client went away: says nothing about the downstream
+	Light  Outcome = "light"  // refused, not found, redirected; or it goes on without a worker: hardly any work
 )
 
 // Event is a decision.
@@ -45,6 +46,8 @@ type class struct {
 	queue   []*request
 	reserve int64
 	counts  Counts
+
+	succeeded bool // something ended ok
 
 	limited
 	lending
@@ -259,6 +262,18 @@ func (f *Fence) inherit(in Request, p *request) {
 	f.emit(Event{Do: "grant", ID: in.ID, Class: p.class.name, Reason: "inherited"})
 }
 
+// Resume takes a worker again for a request that went on without one. It is on a thread already, so it waits for nothing.
+func (f *Fence) Resume(now Time, id int64, key string) []Event {
+	f.advance(now)
+	if f.waiting[id] != nil || f.running[id] != nil {
+		return f.take()
+	}
+	c := f.classOf(key)
+	f.order++
+	f.grant(&request{id: id, order: f.order, key: key, class: c, arrived: f.now, deadline: f.now + c.target, sharers: 1}, false, "resumed")
+	return f.take()
+}
+
 // Done ends a request, waiting or in flight.
 func (f *Fence) Done(now Time, id int64, outcome Outcome) []Event {
 	f.advance(now)
@@ -294,14 +309,18 @@ func (f *Fence) release(r *request) {
 	c.touch(f.now)
 	f.hold(c, -1)
 	f.turned(c)
-	if r.outcome != Cancel {
-		f.turns++
+	if r.outcome == Cancel {
+		return
 	}
-	c.finished(f.now, r)
-	if r.outcome != Cancel {
-		f.judge(c, r.outcome == OK && f.now <= r.deadline)
+	f.turns++
+	// What is over in less than half of the usual time without success was no work like the others'.
+	if r.outcome == Light && 2*(f.now-r.granted) < c.hold {
+		c.light++
+	} else {
+		c.finished(f.now, r)
+		f.judge(c, r.outcome != Fail && f.now <= r.deadline)
 	}
-	if r.outcome == OK {
+	if r.outcome != Fail {
 		f.learnKey(r.key)
 	}
 }

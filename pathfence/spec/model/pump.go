@@ -99,7 +99,7 @@ func (f *Fence) pump() {
 		if c == nil {
 			return
 		}
-		f.grant(f.pop(c), lent)
+		f.grant(f.pop(c), lent, "")
 	}
 }
 
@@ -164,7 +164,7 @@ func (f *Fence) pop(c *class) *request {
 	return r
 }
 
-func (f *Fence) grant(r *request, lent bool) {
+func (f *Fence) grant(r *request, lent bool, reason string) {
 	c := r.class
 	c.touch(f.now)
 	if c.inFlight == 0 {
@@ -176,7 +176,7 @@ func (f *Fence) grant(r *request, lent bool) {
 	r.granted = f.now
 	delete(f.waiting, r.id)
 	f.running[r.id] = r
-	f.emit(Event{Do: "grant", ID: r.id, Class: c.name, Lent: lent})
+	f.emit(Event{Do: "grant", ID: r.id, Class: c.name, Lent: lent, Reason: reason})
 }
 
 // deepest is the deepest re-entry of late; so many workers are kept from requests that enter for the first time.
@@ -212,7 +212,7 @@ func (f *Fence) pumpNested() {
 			return
 		}
 		f.nested = slices.Delete(f.nested, deepest, deepest+1)
-		f.grant(r, false)
+		f.grant(r, false, "")
 	}
 }
 
@@ -229,6 +229,6 @@ func (f *Fence) pumpPlain() {
 			return
 		}
 		f.unqueue(first)
-		f.grant(first, false)
+		f.grant(first, false, "")
 	}
 }

@@ -80,7 +80,7 @@ func classes(names ...string) (out []model.ClassConfig) {
 // vectors builds all scenarios.
 func vectors() []model.Vector {
 	return []model.Vector{
-		reserve(), expired(), late(), full(), newest(), keys(), learned(), learnedEdge(), depth(), inherit(), cancel(),
+		reserve(), expired(), late(), full(), newest(), keys(), learned(), learnedEdge(), depth(), inherit(), cancel(), light(), resumed(),
 		clockStep(), pause(), silence(), backlog(), reload(), offOn(), switched(), panicking(), heldAll(), crowded(), lowRate(), stalled(), stoodAlone(), duplicates(),
 		played("slow", "4 workers; below one path the downstream gets ten times slower, and recovers", slowWorld(1), model.Parts{}),
 		played("freeze", "the downstream of one path stands still for 400 of every 500 ms", freezeWorld(), model.Parts{}),
@@ -128,6 +128,53 @@ func late() model.Vector {
 	s.done(first, "")
 	s.after(10 * ms).offer(model.Step{Key: "a", Deadline: s.now + 30*ms})
 	s.ticked(150*ms).done(3, "")
+	return s.state()
+}
+
+func light() model.Vector {
+	s := newScript("light", "quick answers without success teach nothing where others take longer; slow ones do, and so do they where nothing else is known", model.Config{Workers: 2, Classes: classes("a")})
+	serve := func(takes model.Time, outcome model.Outcome) {
+		id := s.arrive("a")
+		s.after(takes).done(id, outcome)
+	}
+	for range 3 {
+		serve(2*ms, model.Light) // all that is known
+	}
+	s.state()
+	serve(40*ms, model.OK) // now they are forgotten
+	for range 12 {
+		serve(2*ms, model.Light)
+	}
+	s.state()
+	serve(90*ms, model.Light)
+	serve(90*ms, model.Light)
+	id := s.arrive("a")
+	s.after(400*ms).done(id, model.Light) // late
+	// What ends so says that the class gives back what it takes.
+	for range 30 {
+		serve(ms, model.Light)
+		serve(ms, model.Light)
+		s.ticked(s.now + 25*ms)
+	}
+	for range 4 {
+		s.arrive("a")
+	}
+	return s.state()
+}
+
+func resumed() model.Vector {
+	s := newScript("resumed", "a request that went on without a worker takes one again at once, however many are taken", model.Config{Workers: 2, Classes: classes("a", "b")})
+	first := s.arrive("a")
+	s.after(ms).done(first, model.Light)
+	s.arrive("a")
+	b := s.arrive("b")
+	s.after(ms).arrive("b")
+	resume := model.Step{At: s.now, Do: "resume", ID: first, Key: "a"}
+	s.play(resume)
+	s.play(resume) // it has one already
+	s.state()
+	s.after(ms).done(b, "") // as many as there are workers are at work still
+	s.after(ms).done(first, model.Light)
 	return s.state()
 }
 

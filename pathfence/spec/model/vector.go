@@ -13,7 +13,7 @@ type Vector struct {
 // Step is one event, and what follows from it.
 type Step struct {
 	At       Time    `json:"at"`
-	Do       string  `json:"do"` // arrive, done, edge, tick, reload, off, on, state
+	Do       string  `json:"do"` // arrive, resume, done, edge, tick, reload, off, on, state
 	ID       int64   `json:"id,omitempty"`
 	Key      string  `json:"key,omitempty"`
 	Deadline Time    `json:"deadline,omitempty"`
@@ -33,6 +33,8 @@ func (f *Fence) Play(s Step) (Step, error) {
 	switch s.Do {
 	case "arrive":
 		s.Then = f.Arrive(s.At, Request{ID: s.ID, Key: s.Key, Deadline: s.Deadline, Depth: s.Depth, Parent: s.Parent})
+	case "resume":
+		s.Then = f.Resume(s.At, s.ID, s.Key)
 	case "done":
 		outcome := s.Outcome
 		if outcome == "" {

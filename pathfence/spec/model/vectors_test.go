@@ -108,7 +108,7 @@ func TestVectorsReplay(t *testing.T) {
 
 // Every decision that the fence can take, with each of its reasons, is in some vector.
 func TestVectorsCoverEveryDecision(t *testing.T) {
-	missing := map[string]bool{"grant": true, "grant lent": true, "grant inherited": true, "stop panic": true}
+	missing := map[string]bool{"grant": true, "grant lent": true, "grant inherited": true, "grant resumed": true, "stop panic": true}
 	for _, reason := range strings.Fields("expired late full depth") {
 		missing["shed "+reason] = true
 	}

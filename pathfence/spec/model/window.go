@@ -16,6 +16,7 @@ type window struct {
 	arrivals int64
 	done     int64
 	good     int64
+	light    int64 // that ended without being counted in done: hardly any work
 }
 
 // sample is the sum of windows, until there is enough to conclude from.
@@ -49,12 +50,14 @@ func (l *limited) touch(now Time, waited bool) {
 // finished counts a completion.
 func (c *class) finished(now Time, r *request) {
 	switch {
-	case r.outcome == Cancel:
-		return
 	case r.outcome == Fail:
 		c.counts.Failed++
 	case now > r.deadline:
 		c.counts.Missed++
+	}
+	if r.outcome == OK && !c.succeeded {
+		c.succeeded = true
+		c.holds = c.holds[:0]
 	}
 	c.limited.finished(now, r)
 	if c.group != nil {
@@ -114,7 +117,7 @@ func (f *Fence) closeWindow(length Time) {
 // back about as much as it took: else it is the wait that made the demand.
 func (f *Fence) keepPeaks(c *class, w window, length Time) {
 	c.others.before = c.others.value
-	if w.queued*10 < length && w.done*4+8 >= w.arrivals*3 {
+	if w.queued*10 < length && (w.done+w.light)*4+8 >= w.arrivals*3 {
 		c.usual.keep()
 		c.alarmed = false
 	} else {

@@ -16,7 +16,8 @@
 
 namespace temper::pathfence {
 
-enum class Outcome { ok, fail, cancel };
+// light: refused, not found, redirected; or it goes on without a worker. That is hardly any work.
+enum class Outcome { ok, fail, cancel, light };
 
 struct Decision {
     enum class Kind { grant, shed, limit, stop } kind;
@@ -54,6 +55,8 @@ public:
     // What an event decided; until the next event.
     using Decisions = std::vector<Decision>;
     const Decisions& arrive(Time now, const Arrival& arrival);
+    // Takes a worker again, at once, for a request that went on without one.
+    const Decisions& resume(Time now, std::int64_t id, const std::string& key);
     const Decisions& done(Time now, std::int64_t id, Outcome outcome);
     const Decisions& edge(Time now, std::int64_t id, const std::string& edge);
     const Decisions& tick(Time now);
@@ -129,7 +132,7 @@ private:
     void pump_plain();
     Class* next(bool& lent);
     Request* pop(Class& c);
-    void grant(Request* r, bool lent);
+    void grant(Request* r, bool lent, const char* reason);
     std::int64_t deepest() const;
 
     // lend.cpp: reserves, and what of them is lent

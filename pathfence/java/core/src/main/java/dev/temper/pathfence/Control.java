@@ -79,7 +79,7 @@ final class Control {
      */
     private void keepPeaks(PathClass c, Window w, long length) {
         c.others.keep();
-        if (w.queued * 10 < length && w.done * 4 + 8 >= w.arrivals * 3) {
+        if (w.queued * 10 < length && (w.done + w.light) * 4 + 8 >= w.arrivals * 3) {
             c.usual.keep();
             c.alarmed = false;
         } else {

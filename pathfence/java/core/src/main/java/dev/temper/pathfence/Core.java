@@ -102,6 +102,26 @@ public final class Core {
     }
 
     /**
+     * A request that went on without a worker takes one again. It is on a thread already, so it waits for nothing.
+     *
+     * @param now the time
+     * @param id the request
+     * @param key its key
+     * @return what was decided
+     */
+    public List<Decision> resume(long now, long id, String key) {
+        advance(now);
+        if (ledger.requests.containsKey(id)) return ledger.take();
+        Request r = new Request(id, key, keys.classOf(key));
+        r.order = ++order;
+        r.arrived = ledger.now;
+        r.deadline = ledger.now + r.of.target;
+        ledger.waits(r);
+        pump.grant(r, false, "resumed");
+        return ledger.take();
+    }
+
+    /**
      * A request ends, or one that waits is withdrawn.
      *
      * @param now the time
@@ -140,14 +160,17 @@ public final class Core {
         c.touch(ledger.now);
         ledger.hold(c, -1);
         lending.turned(c);
-        if (r.outcome != Outcome.CANCEL) finished(c, r);
-        if (r.outcome == Outcome.OK) keys.completed(r.key);
+        if (r.outcome == Outcome.CANCEL) return;
+        ledger.turns++;
+        // What is over in less than half of the usual time without success was no work like the others'.
+        if (r.outcome == Outcome.LIGHT && 2 * (ledger.now - r.granted) < c.hold) c.window.light++;
+        else finished(c, r);
+        if (r.outcome != Outcome.FAIL) keys.completed(r.key);
     }
 
     private void finished(PathClass c, Request r) {
-        ledger.turns++;
         c.finished(ledger.now, r);
-        suspects.judge(c, r.outcome == Outcome.OK && ledger.now <= r.deadline);
+        suspects.judge(c, r.outcome != Outcome.FAIL && ledger.now <= r.deadline);
     }
 
     /**

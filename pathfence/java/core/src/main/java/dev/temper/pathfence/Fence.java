@@ -273,6 +273,24 @@ public final class Fence implements AutoCloseable {
         }
     }
 
+    /**
+     * Takes a permit again for a request that gave its own back while it went on without a worker. Its thread has begun, so
+     * it waits for nothing, and there may be more permits out than there are workers.
+     *
+     * @param key the request's
+     * @return the permit
+     */
+    public Permit resume(String key) {
+        Permit[] again = new Permit[1];
+        with((c, now) -> {
+            long id = ++lastId;
+            List<Decision> decided = c.resume(now, id, key);
+            again[0] = new Permit(this, id, c.classOf(id));
+            return decided;
+        });
+        return again[0];
+    }
+
     private static long deadline(Core c, long now, Call call) {
         if (call.timeout() == 0) return 0;
         return now + (call.shortens() ? Math.min(call.timeout(), c.target(call.key())) : call.timeout());

@@ -16,7 +16,7 @@ abstract class Limited {
 
     Window window;
     Sample sample = new Sample();
-    private final Holds holds = new Holds();
+    private Holds holds = new Holds();
     long hold;
 
     // The controller
@@ -65,6 +65,11 @@ abstract class Limited {
         Window over = window;
         window = new Window(now);
         return over;
+    }
+
+    /** What is known of how long requests take is not of those that succeed. */
+    final void forgetHolds() {
+        holds = new Holds();
     }
 
     /** Counts a completion in the window. */

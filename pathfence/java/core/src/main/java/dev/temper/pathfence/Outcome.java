@@ -8,5 +8,10 @@ public enum Outcome {
     /** The downstream refused, failed or timed out: nothing was achieved. */
     FAIL,
     /** The client went away, which says nothing of the downstream. */
-    CANCEL
+    CANCEL,
+    /**
+     * Refused, not found, redirected; or the request goes on without a worker. Where it took less than half as long as
+     * requests of its class do, it was hardly any work, and teaches nothing.
+     */
+    LIGHT
 }

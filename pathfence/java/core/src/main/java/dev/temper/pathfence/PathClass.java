@@ -14,6 +14,8 @@ final class PathClass extends Limited {
     long weight;
     /** The last arrival. */
     long seen;
+    /** Something ended well. */
+    private boolean succeeded;
 
     final ArrayDeque<Request> queue = new ArrayDeque<>();
     long reserve;
@@ -95,6 +97,10 @@ final class PathClass extends Limited {
     void finished(long now, Request r) {
         if (r.outcome == Outcome.FAIL) failed++;
         else if (now > r.deadline) missed++;
+        if (r.outcome == Outcome.OK && !succeeded) {
+            succeeded = true;
+            forgetHolds();
+        }
         super.finished(now, r);
         if (group != null) group.finished(now, r);
     }

@@ -114,7 +114,7 @@ final class Pump {
             PathClass c = free > 0 ? next(free) : null;
             if (c == null) return;
             boolean lent = !lending.withinReserve(c);
-            grant(pop(c), lent);
+            grant(pop(c), lent, "");
         }
     }
 
@@ -148,7 +148,7 @@ final class Pump {
         return newest ? c.queue.removeLast() : c.queue.removeFirst();
     }
 
-    private void grant(Request r, boolean lent) {
+    void grant(Request r, boolean lent, String reason) {
         PathClass c = r.of;
         c.touch(ledger.now);
         if (c.inFlight == 0) {
@@ -160,7 +160,7 @@ final class Pump {
         c.granted++;
         r.granted = ledger.now;
         ledger.waitsNoMore(r);
-        ledger.granted(r, lent, "");
+        ledger.granted(r, lent, reason);
     }
 
     /** How many workers are left to requests that are here for a second time or more. */
@@ -182,7 +182,7 @@ final class Pump {
             Request r = deepestNested();
             if (ledger.config.workers() - ledger.inFlight - Math.max(0, deepest() - r.depth) <= 0) return;
             nested.remove(r);
-            grant(r, false);
+            grant(r, false, "");
         }
     }
 
@@ -201,7 +201,7 @@ final class Pump {
             for (Request r : nested) first = earlier(first, r);
             if (first == null) return;
             unqueue(first);
-            grant(first, false);
+            grant(first, false, "");
         }
     }
 

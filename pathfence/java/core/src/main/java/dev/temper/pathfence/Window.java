@@ -14,6 +14,8 @@ final class Window {
     long arrivals;
     long done;
     long good;
+    /** That ended without being counted in done: hardly any work. */
+    long light;
 
     Window(long touched) {
         this.touched = touched;

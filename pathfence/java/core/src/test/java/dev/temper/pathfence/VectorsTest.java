@@ -26,7 +26,7 @@ class VectorsTest {
         try (Stream<Path> files = Files.list(FOLDER)) {
             List<Path> found =
                     files.filter(f -> f.toString().endsWith(".json")).sorted().toList();
-            assertTrue(found.size() >= 38, found.size() + " vectors in " + FOLDER);
+            assertTrue(found.size() >= 40, found.size() + " vectors in " + FOLDER);
             return found.stream();
         }
     }
@@ -60,6 +60,7 @@ class VectorsTest {
         switch (text(s, "do")) {
             case "arrive" -> decisions = core.arrive(
                     at, new Arrival(id, text(s, "key"), number(s, "deadline"), number(s, "depth"), number(s, "parent")));
+            case "resume" -> decisions = core.resume(at, id, text(s, "key"));
             case "done" -> decisions = core.done(at, id, outcome(text(s, "outcome")));
             case "edge" -> decisions = core.edge(at, id, text(s, "edge"));
             case "tick" -> decisions = core.tick(at);

@@ -49,7 +49,7 @@ final class FenceFilter implements Filter {
     private static void serve(
             FencedRequest r, HttpServletRequest request, HttpServletResponse response, FilterChain chain)
             throws IOException, ServletException {
-        r.take(response);
+        r.take();
         Outcome outcome = Outcome.FAIL;
         try (Serving.Scope here = r.serving().enter()) {
             chain.doFilter(request, response);
@@ -60,8 +60,8 @@ final class FenceFilter implements Filter {
             if (shed == null || response.isCommitted()) throw e;
             FencedRequest.refuse(response, shed.reason());
         } finally {
-            // What goes on asynchronously is released at its end.
-            if (!request.isAsyncStarted() || !r.follow(request)) r.release(outcome);
+            // What goes on asynchronously does so without a worker; a dispatch that resumes it takes one again.
+            r.release(request.isAsyncStarted() ? Outcome.LIGHT : outcome);
         }
     }
 
@@ -71,7 +71,7 @@ final class FenceFilter implements Filter {
     }
 
     /** Each server has an exception of its own for a client that went away. */
-    static boolean clientIsGone(Throwable thrown) {
+    private static boolean clientIsGone(Throwable thrown) {
         for (Throwable e = thrown; e != null; e = e.getCause()) {
             String name = e.getClass().getSimpleName();
             if (name.equals("ClientAbortException")

@@ -9,7 +9,6 @@ import dev.temper.pathfence.Permit;
 import dev.temper.pathfence.Serving;
 import jakarta.servlet.AsyncEvent;
 import jakarta.servlet.AsyncListener;
-import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.util.concurrent.RejectedExecutionException;
@@ -41,10 +40,8 @@ final class FencedRequest implements AsyncListener {
     private volatile Permit permit;
     private volatile Serving serving;
     private volatile String refused;
-    /** The response, once the filter serves the request; from then on it is the filter that gives the permit back. */
-    private volatile HttpServletResponse taken;
-
-    private volatile boolean clientGone;
+    /** A filter has served the request; from then on it is the filter that gives the permit back. */
+    private volatile boolean taken;
 
     FencedRequest(PathContext context, String service, long since) {
         this.context = context;
@@ -58,9 +55,13 @@ final class FencedRequest implements AsyncListener {
     }
 
     private void granted(Permit p) {
+        holds(p);
+        if (!decided()) p.release(Outcome.CANCEL);
+    }
+
+    private void holds(Permit p) {
         permit = p;
         serving = new Serving(p, context, service, since);
-        if (!decided()) p.release(Outcome.CANCEL);
     }
 
     private void refused(String reason) {
@@ -128,13 +129,17 @@ final class FencedRequest implements AsyncListener {
         return serving;
     }
 
-    /** The filter serves it, and gives the permit back. */
-    void take(HttpServletResponse response) {
-        taken = response;
+    /**
+     * The filter serves it, and gives the permit back. It may do so again when the server resumes what went on
+     * asynchronously: without a worker meanwhile, and now on a thread of the server's.
+     */
+    void take() {
+        if (taken) holds(fence.resume(context.path()));
+        taken = true;
     }
 
     boolean isTaken() {
-        return taken != null;
+        return taken;
     }
 
     /** The server is done with it: one that no filter has seen had a worker for nothing. */
@@ -142,24 +147,9 @@ final class FencedRequest implements AsyncListener {
         if (!isTaken()) release(Outcome.CANCEL);
     }
 
-    /** Releases the permit when what was started asynchronously is over; false: it is over already. */
-    boolean follow(HttpServletRequest request) {
-        try {
-            request.getAsyncContext().addListener(this);
-            return true;
-        } catch (IllegalStateException e) {
-            return false;
-        }
-    }
-
     void release(Outcome outcome) {
         state.set(State.OVER);
         if (permit != null) permit.release(outcome);
-    }
-
-    private Outcome outcome() {
-        if (clientGone || taken == null) return Outcome.CANCEL;
-        return taken.getStatus() >= 500 ? Outcome.FAIL : Outcome.OK;
     }
 
     /** Answers at once. */
@@ -173,7 +163,7 @@ final class FencedRequest implements AsyncListener {
 
     @Override
     public void onComplete(AsyncEvent event) {
-        if (!abandon()) release(outcome());
+        if (!abandon()) leave();
     }
 
     @Override
@@ -183,11 +173,11 @@ final class FencedRequest implements AsyncListener {
 
     @Override
     public void onError(AsyncEvent event) {
-        clientGone = clientGone || FenceFilter.clientIsGone(event.getThrowable());
+        // onComplete is the end.
     }
 
     @Override
     public void onStartAsync(AsyncEvent event) {
-        event.getAsyncContext().addListener(this);
+        // The application's: what it starts holds no worker.
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package dev.temper.pathfence.spring;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
@@ -12,7 +13,7 @@ import dev.temper.pathfence.Config;
 import dev.temper.pathfence.Fence;
 import dev.temper.pathfence.Outcome;
 import dev.temper.pathfence.Permit;
-import jakarta.servlet.AsyncContext;
+import jakarta.servlet.DispatcherType;
 import jakarta.servlet.FilterChain;
 import java.util.ArrayList;
 import java.util.List;
@@ -184,18 +185,22 @@ class FencedRequestTest {
     }
 
     @Test
-    void whatEndedWhileItsHandlerReturnsGivesItsPermitBack() throws Exception {
+    void whatGoesOnAsynchronouslyHoldsAWorkerWhileItIsDispatched() throws Exception {
         held.release(Outcome.OK);
-        MockHttpServletRequest ended = new MockHttpServletRequest("GET", "/orders") {
-            @Override
-            public AsyncContext getAsyncContext() {
-                throw new IllegalStateException("it is over");
-            }
-        };
-        ended.setAsyncSupported(true);
-        FilterChain chain = (in, out) -> in.startAsync();
-        admission.admit(ended);
-        new FenceFilter(admission, true).doFilter(ended, new MockHttpServletResponse(), chain);
+        MockHttpServletRequest request = request("/orders");
+        request.setAsyncSupported(true);
+        long[] during = new long[2];
+        FenceFilter filter = new FenceFilter(admission, true);
+        admission.admit(request);
+        filter.doFilter(request, new MockHttpServletResponse(), (in, out) -> {
+            during[0] = fence.inFlight();
+            in.startAsync();
+        });
+        assertEquals(0, fence.inFlight());
+        request.setAsyncStarted(false);
+        request.setDispatcherType(DispatcherType.ASYNC);
+        filter.doFilter(request, new MockHttpServletResponse(), (in, out) -> during[1] = fence.inFlight());
+        assertArrayEquals(new long[] {1, 1}, during);
         assertEquals(0, fence.inFlight());
     }
 

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+package dev.temper.pathfence.spring;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+
+import dev.temper.pathfence.ClassState;
+import java.net.Socket;
+import java.net.http.HttpResponse;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** An ordinary service with nothing slow in it: the fence refuses nothing that the plain pool would have served. */
+@Timeout(180)
+class HealthyTest extends InServer {
+    private List<CompletableFuture<HttpResponse<String>>> ask(String path, int count) {
+        List<CompletableFuture<HttpResponse<String>>> asked = new ArrayList<>();
+        for (int i = 0; i < count; i++) asked.add(get(path));
+        return asked;
+    }
+
+    /** Until so many are under way; none may have been answered before. */
+    private void awaitHeld(int count, List<CompletableFuture<HttpResponse<String>>> asked) {
+        Held held = context.getBean(Held.class);
+        while (held.count() != count)
+            for (var a : asked) assertFalse(a.isDone(), () -> held.count() + " are under way, and one was answered: " + a);
+    }
+
+    private void assertNothingShed() {
+        assertEquals(0, fence.states().stream().mapToLong(ClassState::shed).sum(), () -> "shed: " + fence.states());
+    }
+
+    /** Many more than there are workers, which are idle all the while. */
+    @ParameterizedTest
+    @CsvSource({
+        "tomcat, /sse, 30", "tomcat, /poll, 30", "tomcat, /stream, 8", "jetty, /sse, 30", "jetty, /poll, 30", "jetty, /stream, 8"
+    })
+    void whatHoldsNoThreadHoldsNoWorker(String server, String path, int count) throws Exception {
+        start(server, "pathfence.target=5s");
+        var asked = ask(path, count);
+        awaitHeld(count, asked);
+        awaitInFlight(0);
+        assertEquals("fast", get("/fast").get().body());
+        context.getBean(Held.class).end();
+        for (var a : asked) assertEquals(200, a.get(60, TimeUnit.SECONDS).statusCode());
+        awaitInFlight(0);
+        assertNothingShed();
+    }
+
+    @Test
+    void whatIsUpgradedHoldsNoWorker() throws Exception {
+        start("tomcat", "pathfence.target=5s");
+        List<Socket> clients = new ArrayList<>();
+        for (int i = 0; i < 10; i++) clients.add(asking("/upgrade", "connection: upgrade\r\nupgrade: any"));
+        for (Socket c : clients) assertEquals("HTTP/1.1 101", new String(c.getInputStream().readNBytes(12)));
+        awaitInFlight(0);
+        assertEquals("fast", get("/fast").get().body());
+        for (Socket c : clients) c.close();
+        assertNothingShed();
+    }
+
+    /** It is on a thread of the server's already: to wait for a worker would help nobody. */
+    @ParameterizedTest
+    @ValueSource(strings = {"tomcat", "jetty"})
+    void whatIsResumedWaitsForNoWorker(String server) throws Exception {
+        start(server, "pathfence.workers=1");
+        var asked = ask("/poll", 3);
+        awaitHeld(3, asked);
+        awaitInFlight(0);
+        shop.slow.shut();
+        var slow = get("/slow");
+        awaitInFlight(1);
+        context.getBean(Held.class).end();
+        for (var a : asked) assertEquals("polled", a.get(60, TimeUnit.SECONDS).body());
+        awaitInFlight(1);
+        shop.slow.open();
+        assertEquals("slow", slow.get().body());
+        awaitInFlight(0);
+    }
+}
