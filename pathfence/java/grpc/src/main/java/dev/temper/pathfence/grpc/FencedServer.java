@@ -16,7 +16,9 @@ import io.grpc.ServerCallExecutorSupplier;
 import io.grpc.ServerCallHandler;
 import io.grpc.ServerInterceptor;
 import io.grpc.Status;
+import java.util.HashSet;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
@@ -36,14 +38,16 @@ public final class FencedServer {
 
     private final Fence fence;
     private final Executor workers;
-    private final Executor refusals = Executors.newSingleThreadExecutor(task -> {
-        Thread t = new Thread(task, "pathfence-refusals");
+    private final Executor apart = Executors.newSingleThreadExecutor(task -> {
+        Thread t = new Thread(task, "pathfence-apart");
         t.setDaemon(true);
         return t;
     });
     private final String service;
     private final boolean trusted;
     private final Map<String, String> keys;
+    /** A probe that is refused has the service restarted. */
+    private final Set<String> exempt = new HashSet<>(Set.of("grpc.health.v1.Health"));
 
     /**
      * Puts the fence before workers.
@@ -62,6 +66,18 @@ public final class FencedServer {
         this.service = service;
         this.trusted = trusted;
         this.keys = Map.copyOf(keys);
+    }
+
+    /**
+     * Leaves a service unfenced, as gRPC's health service is: its calls run on a thread of their own, whoever has the
+     * workers. They must not block it. To be called before {@link #install}.
+     *
+     * @param name the service's full name
+     * @return this
+     */
+    public FencedServer exempt(String name) {
+        exempt.add(name);
+        return this;
     }
 
     static Metadata.Key<String> key(String name) {
@@ -91,10 +107,11 @@ public final class FencedServer {
     }
 
     private <Q, R> Executor admit(ServerCall<Q, R> call, Metadata headers) {
+        if (exempt.contains(call.getMethodDescriptor().getServiceName())) return apart;
         PathContext said = PathContext.readHttp(name -> header(headers, name));
         PathContext context = (trusted ? said : said.untrusted()).atMost(left());
         if (context.path().isEmpty()) context = context.withPath(keyOf(call.getMethodDescriptor().getFullMethodName()));
-        FencedCall c = new FencedCall(workers, refusals, context, service);
+        FencedCall c = new FencedCall(workers, apart, context, service);
         c.submit(fence, context.call(service, trusted), Context.current());
         return c;
     }

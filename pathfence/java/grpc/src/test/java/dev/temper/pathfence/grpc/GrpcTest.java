@@ -112,6 +112,11 @@ class GrpcTest {
                 .build();
     }
 
+    /** What a probe calls. */
+    private static final MethodDescriptor<String, String> HEALTH = method("any").toBuilder()
+            .setFullMethodName("grpc.health.v1.Health/Check")
+            .build();
+
     private static final MethodDescriptor<String, String> STREAM =
             method("stream").toBuilder().setType(MethodDescriptor.MethodType.BIDI_STREAMING).build();
 
@@ -141,6 +146,9 @@ class GrpcTest {
         NettyServerBuilder b =
                 NettyServerBuilder.forAddress(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
         b.addService(service.build());
+        b.addService(ServerServiceDefinition.builder("grpc.health.v1.Health")
+                .addMethod(HEALTH, ServerCalls.asyncUnaryCall((in, out) -> serve("serving", out)))
+                .build());
         new FencedServer(fence, workers, "posts", trusted, Map.of()).install(b);
         server = b.build().start();
         channel = NettyChannelBuilder.forAddress("127.0.0.1", server.getPort())
@@ -230,6 +238,19 @@ class GrpcTest {
         awaitAll(0);
         assertEquals(20, fence.state("slow").orElseThrow().granted());
         assertEquals(20, fence.state("fast").orElseThrow().granted());
+    }
+
+    /** Every worker is taken, and its thread, too. */
+    @Test
+    void healthIsAnsweredWhateverElseIs() throws Exception {
+        start(true);
+        fence.off(true);
+        List<Future<String>> slow = new ArrayList<>();
+        for (int i = 0; i < WORKERS; i++) slow.add(later("slow"));
+        while (fence.inFlight() != WORKERS) Thread.onSpinWait();
+        assertEquals("serving", ClientCalls.blockingUnaryCall(channel, HEALTH, CallOptions.DEFAULT, ""));
+        open.countDown();
+        for (Future<String> s : slow) assertEquals("slow", s.get());
     }
 
     @Test

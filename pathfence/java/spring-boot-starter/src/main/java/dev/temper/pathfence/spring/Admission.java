@@ -7,6 +7,8 @@ import jakarta.servlet.ServletRequest;
 import jakarta.servlet.http.HttpServletRequest;
 import java.util.Collections;
 import java.util.List;
+import java.util.function.Supplier;
+import org.springframework.util.function.SingletonSupplier;
 import org.springframework.http.server.PathContainer;
 import org.springframework.web.util.pattern.PathPattern;
 import org.springframework.web.util.pattern.PathPatternParser;
@@ -19,21 +21,22 @@ final class Admission {
     private final RequestKeys keys;
     private final String service;
     private final boolean trusted;
-    private final List<PathPattern> exempt;
+    private final Supplier<List<PathPattern>> exempt;
 
     /**
      * @param fence decides
      * @param keys from a request to its key
      * @param service this service's name in visits; empty: re-entry is not seen
      * @param trusted whether peers may choose keys and depths
-     * @param exempt path patterns that are not fenced
+     * @param exempt path patterns that are not fenced; asked for at the first request
      */
-    Admission(Fence fence, RequestKeys keys, String service, boolean trusted, List<String> exempt) {
+    Admission(Fence fence, RequestKeys keys, String service, boolean trusted, Supplier<List<String>> exempt) {
         this.fence = fence;
         this.keys = keys;
         this.service = service;
         this.trusted = trusted;
-        this.exempt = exempt.stream().map(PathPatternParser.defaultInstance::parse).toList();
+        this.exempt = SingletonSupplier.of(() ->
+                exempt.get().stream().map(PathPatternParser.defaultInstance::parse).toList());
     }
 
     /** What a request is to the fence, once it has been admitted; or null. */
@@ -43,7 +46,7 @@ final class Admission {
 
     boolean isExempt(HttpServletRequest request) {
         PathContainer path = RouteKeys.path(request);
-        return exempt.stream().anyMatch(p -> p.matches(path));
+        return exempt.get().stream().anyMatch(p -> p.matches(path));
     }
 
     /** Asks the fence for a worker; null if the request needs none. */

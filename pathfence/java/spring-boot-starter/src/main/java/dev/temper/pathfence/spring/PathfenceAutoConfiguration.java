@@ -5,12 +5,15 @@ import dev.temper.pathfence.Fence;
 import io.micrometer.core.instrument.binder.MeterBinder;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.Servlet;
+import java.util.ArrayList;
 import java.util.EnumSet;
+import java.util.List;
 import java.util.function.Supplier;
 import org.apache.catalina.valves.ValveBase;
 import org.eclipse.jetty.ee11.servlet.ServletContextHandler;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.actuate.endpoint.annotation.Endpoint;
+import org.springframework.boot.actuate.endpoint.web.PathMappedEndpoints;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
@@ -84,7 +87,11 @@ public class PathfenceAutoConfiguration {
         }
 
         @Bean
-        Admission pathfenceAdmission(Fence fence, PathfenceProperties properties, ObjectProvider<RequestKeys> keys) {
+        Admission pathfenceAdmission(
+                Fence fence,
+                PathfenceProperties properties,
+                ObjectProvider<RequestKeys> keys,
+                ObjectProvider<EndpointPaths> endpoints) {
             // At the first request: a bean of the application's may need the server, before which this is made.
             Supplier<RequestKeys> all = SingletonSupplier.of(
                     () -> keys.getIfAvailable(() -> new RouteKeys(properties.routes(), request -> "")));
@@ -93,7 +100,11 @@ public class PathfenceAutoConfiguration {
                     request -> all.get().key(request),
                     properties.service(),
                     properties.trusted(),
-                    properties.exempt());
+                    () -> {
+                        List<String> exempt = new ArrayList<>(properties.exempt());
+                        endpoints.ifAvailable(e -> exempt.addAll(e.patterns()));
+                        return exempt;
+                    });
         }
 
         @Bean
@@ -167,6 +178,11 @@ public class PathfenceAutoConfiguration {
         @ConditionalOnMissingBean
         FenceEndpoint pathfenceEndpoint(Fence fence) {
             return new FenceEndpoint(fence);
+        }
+
+        @Bean
+        EndpointPaths pathfenceEndpointPaths(ObjectProvider<PathMappedEndpoints> endpoints, Environment environment) {
+            return new EndpointPaths(endpoints, environment.getProperty("spring.mvc.servlet.path", ""));
         }
     }
 }

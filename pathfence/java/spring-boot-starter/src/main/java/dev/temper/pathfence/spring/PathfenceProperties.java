@@ -26,7 +26,7 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
  * @param service this service's name in what travels with a request; empty: re-entry is not seen
  * @param trusted whether peers may choose keys and depths
  * @param routes from a path pattern, as in {@code /orders/**}, to a key; the first that matches counts
- * @param exempt path patterns that are not fenced
+ * @param exempt path patterns that are not fenced, besides those of the actuator's endpoints
  * @param edges from a downstream's host and port, or host, to the name of its edge; default is host and port
  * @param propagate whether clients send on what travels with a request
  */
@@ -44,7 +44,7 @@ public record PathfenceProperties(
         @DefaultValue("") String service,
         boolean trusted,
         Map<String, String> routes,
-        @DefaultValue("/actuator/**") List<String> exempt,
+        List<String> exempt,
         Map<String, String> edges,
         @DefaultValue("true") boolean propagate) {
 
@@ -52,6 +52,7 @@ public record PathfenceProperties(
     public PathfenceProperties {
         classes = classes == null ? List.of() : List.copyOf(classes);
         routes = routes == null ? Map.of() : new LinkedHashMap<>(routes);
+        exempt = exempt == null ? List.of() : List.copyOf(exempt);
         edges = edges == null ? Map.of() : Map.copyOf(edges);
         for (String pattern : routes.keySet()) {
             if (pattern.startsWith("/")) continue;

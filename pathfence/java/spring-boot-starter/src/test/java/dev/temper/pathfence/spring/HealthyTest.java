@@ -4,7 +4,9 @@ package dev.temper.pathfence.spring;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 
+import dev.temper.pathfence.Call;
 import dev.temper.pathfence.ClassState;
+import dev.temper.pathfence.Permit;
 import java.net.Socket;
 import java.net.http.HttpResponse;
 import java.util.ArrayList;
@@ -64,6 +66,39 @@ class HealthyTest extends InServer {
         assertEquals("fast", get("/fast").get().body());
         for (Socket c : clients) c.close();
         assertNothingShed();
+    }
+
+    /** Wherever they are: beside the only worker, which is taken. */
+    @ParameterizedTest
+    @CsvSource({
+        "/actuator/health, spring.application.name=shop",
+        "/actuator/health/liveness, management.endpoint.health.probes.enabled=true",
+        "/manage/health, management.endpoints.web.base-path=/manage",
+        "/manage, management.endpoints.web.base-path=/manage",
+        "/health, management.endpoints.web.base-path=/",
+        "/actuator/up, management.endpoints.web.path-mapping.health=up",
+        "/livez, management.endpoint.health.probes.add-additional-paths=true",
+        "/readyz, management.endpoint.health.probes.add-additional-paths=true",
+        "/alive, management.endpoint.health.group.liveness.additional-path=server:/alive",
+        "/api/actuator/health, spring.mvc.servlet.path=/api",
+        "/own/actuator/health, server.servlet.context-path=/own",
+        "/fast, pathfence.exempt[0]=/fast"
+    })
+    void healthIsAnsweredWhateverElseIs(String path, String property) throws Exception {
+        start("tomcat", "pathfence.workers=1", "pathfence.target=2s", "management.endpoint.health.probes.enabled=true", property);
+        try (Permit taken = fence.acquire(Call.of("other"))) {
+            assertEquals(200, get(path).get().statusCode());
+        }
+        assertNothingShed();
+    }
+
+    /** What is the application's own is fenced, though it begins as an endpoint's path does. */
+    @Test
+    void whatIsNoEndpointIsFenced() throws Exception {
+        start("tomcat", "management.endpoints.web.base-path=/fa");
+        assertEquals("fast", get("/fast").get().body());
+        awaitInFlight(0);
+        assertEquals(1, fence.states().stream().mapToLong(ClassState::granted).sum());
     }
 
     /** It is on a thread of the server's already: to wait for a worker would help nobody. */

@@ -47,7 +47,7 @@ abstract class InServer {
                 "server.jetty.threads.max", "14",
                 "pathfence.workers", "4",
                 "pathfence.target", "60s",
-                "management.endpoints.web.exposure.include", "pathfence,metrics",
+                "management.endpoints.web.exposure.include", "pathfence,metrics,health",
                 "logging.level.root", "ERROR"));
         for (String m : more) properties.put(m.substring(0, m.indexOf('=')), m.substring(m.indexOf('=') + 1));
         List<String> arguments = new ArrayList<>();
