@@ -27,7 +27,7 @@ void Core::enqueue(Class& c, Request* r) {
 
 std::int64_t Core::queue_max(const Class& c) const {
     if (c.hold == 0) return config_.queue_max;
-    return std::min(config_.queue_max, std::max(kLeastQueue, kQueueScale * c.limit * c.target / c.hold));
+    return std::min(config_.queue_max, std::max(kLeastQueue, kQueueScale * (c.unknown ? config_.workers : c.limit) * c.target / c.hold));
 }
 
 void Core::unqueue(Request* r) {
@@ -97,19 +97,23 @@ void Core::pump() {
 }
 
 // The class that gets the next worker: those within their reserve come first, then those that may borrow; among equals
-// the one with the least in flight for its weight, then the one whose last grant is longest ago.
+// the one with the least in flight for its weight, then the one whose last grant is longest ago. A bucket that has its limit
+// comes after all others: what is not known is bounded while somebody else wants the workers.
 Core::Class* Core::next(bool& best_lent) {
     const std::int64_t free = config_.workers - in_flight_ - deepest();
     if (free <= 0) return nullptr;
     Class* best = nullptr;
+    int best_rank = 0;
     for (auto& owned : classes_) {
         Class& c = *owned;
-        if (c.queue.empty() || halted(c) || c.full()) continue;
+        if (c.queue.empty() || halted(c) || (c.full() && !c.unknown)) continue;
         const bool lent = !within_reserve(c);
         if (lent && !may_borrow(c, free)) continue;
-        if (!best || (best_lent && !lent) || (best_lent == lent && c.before(*best))) {
+        const int rank = c.full() ? 2 : lent ? 1 : 0;
+        if (!best || rank < best_rank || (rank == best_rank && c.before(*best))) {
             best = &c;
             best_lent = lent;
+            best_rank = rank;
         }
     }
     return best;

@@ -29,7 +29,11 @@ func (f *Fence) queueMax(c *class) int64 {
 	if c.hold == 0 {
 		return f.cfg.Queue
 	}
-	return min(f.cfg.Queue, max(minQueue, queueScale*c.limit*c.target/c.hold))
+	most := c.limit
+	if c.unknown {
+		most = f.cfg.Workers
+	}
+	return min(f.cfg.Queue, max(minQueue, queueScale*most*c.target/c.hold))
 }
 
 func (f *Fence) unqueue(r *request) {
@@ -119,27 +123,39 @@ func (f *Fence) trim(c *class) {
 
 // next finds the class that gets the next worker: those below their reserve come first, then those that may borrow;
 // among equals the one with the least in flight for its weight, then the one whose last grant is longest ago: where there
-// are more classes than they may have in flight, none of them is passed over for ever.
+// are more classes than they may have in flight, none of them is passed over for ever. A bucket that has its limit comes
+// after all others: what is not known is bounded while somebody else wants the workers.
 func (f *Fence) next() (*class, bool) {
 	free := f.cfg.Workers - f.inFlight - f.deepest()
 	if free <= 0 {
 		return nil, false
 	}
 	var best *class
-	bestLent := false
+	bestLent, bestRank := false, 0
 	for _, c := range f.classes {
-		if len(c.queue) == 0 || f.halted(c) || c.full() {
+		if len(c.queue) == 0 || f.halted(c) || c.full() && !c.unknown {
 			continue
 		}
 		lent := !f.withinReserve(c)
 		if lent && !f.mayBorrow(c, free) {
 			continue
 		}
-		if best == nil || bestLent && !lent || bestLent == lent && c.before(best) {
-			best, bestLent = c, lent
+		rank := c.rank(lent)
+		if best == nil || rank < bestRank || rank == bestRank && c.before(best) {
+			best, bestLent, bestRank = c, lent, rank
 		}
 	}
 	return best, bestLent
+}
+
+func (c *class) rank(lent bool) int {
+	switch {
+	case c.full():
+		return 2
+	case lent:
+		return 1
+	}
+	return 0
 }
 
 func (c *class) before(o *class) bool {

@@ -80,7 +80,7 @@ func classes(names ...string) (out []model.ClassConfig) {
 // vectors builds all scenarios.
 func vectors() []model.Vector {
 	return []model.Vector{
-		reserve(), expired(), late(), full(), newest(), keys(), learned(), learnedEdge(), depth(), inherit(), cancel(), light(), resumed(),
+		reserve(), expired(), late(), full(), newest(), keys(), learned(), learnedEdge(), depth(), inherit(), cancel(), light(), resumed(), unknown(),
 		clockStep(), pause(), silence(), backlog(), reload(), offOn(), switched(), panicking(), heldAll(), crowded(), lowRate(), stalled(), stoodAlone(), duplicates(),
 		played("slow", "4 workers; below one path the downstream gets ten times slower, and recovers", slowWorld(1), model.Parts{}),
 		played("freeze", "the downstream of one path stands still for 400 of every 500 ms", freezeWorld(), model.Parts{}),
@@ -175,6 +175,21 @@ func resumed() model.Vector {
 	s.state()
 	s.after(ms).done(b, "") // as many as there are workers are at work still
 	s.after(ms).done(first, model.Light)
+	return s.state()
+}
+
+func unknown() model.Vector {
+	s := newScript("unknown", "idle workers serve what is not known, all but one; whoever else waits comes first, and so does a bucket below its limit", model.Config{Workers: 8, Classes: classes("a")})
+	for range 10 {
+		s.after(ms).arrive("x")
+	}
+	for range 3 {
+		s.after(ms).arrive("a")
+	}
+	s.after(ms).arrive("y") // in a bucket of its own
+	for id := range int64(7) {
+		s.after(ms).done(id+1, "")
+	}
 	return s.state()
 }
 

@@ -49,7 +49,8 @@ final class Pump {
     private long queueMax(PathClass c) {
         long most = ledger.config.queueMax();
         if (c.hold == 0) return most;
-        return Math.min(most, Math.max(LEAST_QUEUE, QUEUE_SCALE * c.limit * c.target / c.hold));
+        long limit = c.unknown ? ledger.config.workers() : c.limit;
+        return Math.min(most, Math.max(LEAST_QUEUE, QUEUE_SCALE * limit * c.target / c.hold));
     }
 
     /** Takes a request out of the queue in which it waits. */
@@ -120,21 +121,20 @@ final class Pump {
 
     /**
      * The class that gets the next worker: those within their reserve come first, then those that may borrow; among
-     * equals the one with the least in flight for its weight, then the one whose last grant is longest ago.
+     * equals the one with the least in flight for its weight, then the one whose last grant is longest ago. A bucket
+     * that has its limit comes after all others: what is not known is bounded while somebody else wants the workers.
      */
     private PathClass next(long free) {
         PathClass best = null;
-        boolean bestLent = false;
+        int bestRank = 0;
         for (PathClass c : ledger.classes) {
-            if (c.queue.isEmpty() || lending.halted(c) || c.full()) continue;
+            if (c.queue.isEmpty() || lending.halted(c) || c.full() && !c.unknown) continue;
             boolean lent = !lending.withinReserve(c);
             if (lent && !lending.mayBorrow(c, free)) continue;
-            boolean ahead = best == null
-                    || bestLent && !lent
-                    || bestLent == lent && c.before(best);
-            if (!ahead) continue;
+            int rank = c.full() ? 2 : lent ? 1 : 0;
+            if (best != null && (rank > bestRank || rank == bestRank && !c.before(best))) continue;
             best = c;
-            bestLent = lent;
+            bestRank = rank;
         }
         return best;
     }

@@ -26,7 +26,7 @@ class VectorsTest {
         try (Stream<Path> files = Files.list(FOLDER)) {
             List<Path> found =
                     files.filter(f -> f.toString().endsWith(".json")).sorted().toList();
-            assertTrue(found.size() >= 40, found.size() + " vectors in " + FOLDER);
+            assertTrue(found.size() >= 41, found.size() + " vectors in " + FOLDER);
             return found.stream();
         }
     }

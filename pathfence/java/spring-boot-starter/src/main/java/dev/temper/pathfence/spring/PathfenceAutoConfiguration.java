@@ -33,7 +33,7 @@ import org.springframework.context.annotation.Configuration;
 import org.springframework.core.Ordered;
 import org.springframework.core.env.Environment;
 import org.springframework.util.function.SingletonSupplier;
-import org.springframework.web.servlet.mvc.method.annotation.RequestMappingHandlerMapping;
+import org.springframework.web.servlet.HandlerMapping;
 
 /** Puts a fence before the server's workers, unless {@code pathfence.enabled} is false. */
 @AutoConfiguration
@@ -82,7 +82,7 @@ public class PathfenceAutoConfiguration {
         @ConditionalOnMissingBean
         @ConditionalOnClass(name = "org.springframework.web.servlet.mvc.method.annotation.RequestMappingHandlerMapping")
         RequestKeys pathfenceKeys(
-                PathfenceProperties properties, ObjectProvider<RequestMappingHandlerMapping> mappings) {
+                PathfenceProperties properties, ObjectProvider<HandlerMapping> mappings) {
             return new RouteKeys(properties.routes(), new MappingKeys(mappings));
         }
 

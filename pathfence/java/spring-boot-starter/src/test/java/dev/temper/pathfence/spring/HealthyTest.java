@@ -18,6 +18,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.mock.web.MockHttpServletRequest;
 
 /** An ordinary service with nothing slow in it: the fence refuses nothing that the plain pool would have served. */
 @Timeout(180)
@@ -99,6 +100,49 @@ class HealthyTest extends InServer {
         assertEquals("fast", get("/fast").get().body());
         awaitInFlight(0);
         assertEquals(1, fence.states().stream().mapToLong(ClassState::granted).sum());
+    }
+
+    /** What Spring serves has a key, whoever serves it; what clients make up has none of its own. */
+    @ParameterizedTest
+    @CsvSource({
+        "GET, /fast, GET:/fast",
+        "HEAD, /fast, GET:/fast",
+        "OPTIONS, /fast, OPTIONS:/fast",
+        "GET, /missing/7, GET:/missing/:id",
+        "GET, /routed/7, GET:/routed/:id",
+        "HEAD, /routed/7, GET:/routed/:id",
+        "POST, /routed/7, POST:/routed/:id",
+        "GET, /nested/deep/7, GET:/nested/deep/:id",
+        "GET, /webjars/a.js, GET:/webjars/++",
+        "GET, /nothing, GET:/++",
+        "PUT, /fast, PUT:/++",
+        "BREW, /nothing, ANY:/++"
+    })
+    void whatSpringServesHasAKey(String method, String path, String key) {
+        start("tomcat");
+        assertEquals(key, context.getBean(RequestKeys.class).key(new MockHttpServletRequest(method, path)));
+    }
+
+    /** And is answered so. */
+    @Test
+    void functionalRoutesAreServed() throws Exception {
+        start("tomcat");
+        assertEquals("routed 7", get("/routed/7").get().body());
+        assertEquals("nested 7", get("/nested/deep/7").get().body());
+    }
+
+    /** A path that is not known yet has the idle workers, of which a bucket's limit is one. */
+    @ParameterizedTest
+    @ValueSource(strings = {"tomcat", "jetty"})
+    void idleWorkersServeWhatIsNotKnown(String server) throws Exception {
+        start(server);
+        shop.slow.shut();
+        var asked = ask("/slow", 4);
+        awaitInFlight(4);
+        shop.slow.open();
+        for (var a : asked) assertEquals("slow", a.get().body());
+        awaitInFlight(0);
+        assertNothingShed();
     }
 
     /** It is on a thread of the server's already: to wait for a worker would help nobody. */

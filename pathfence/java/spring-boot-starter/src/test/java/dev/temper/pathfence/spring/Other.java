@@ -21,6 +21,11 @@ import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RequestParam;
 import org.springframework.web.bind.annotation.RestController;
+import org.springframework.http.HttpMethod;
+import org.springframework.web.servlet.function.RequestPredicates;
+import org.springframework.web.servlet.function.RouterFunction;
+import org.springframework.web.servlet.function.RouterFunctions;
+import org.springframework.web.servlet.function.ServerResponse;
 import org.springframework.web.servlet.mvc.method.annotation.RequestMappingHandlerMapping;
 
 /** What else applications have. */
@@ -73,6 +78,16 @@ class Other {
 
     @Configuration(proxyBeanMethods = false)
     static class Beans {
+        @Bean
+        RouterFunction<ServerResponse> routes() {
+            return RouterFunctions.route()
+                    .route(RequestPredicates.methods(HttpMethod.GET, HttpMethod.POST).and(RequestPredicates.path("/routed/{id}")),
+                            r -> ServerResponse.ok().body("routed " + r.pathVariable("id")))
+                    .path("/nested", b -> b.nest(RequestPredicates.path("/deep"),
+                            n -> n.GET("/{id}", r -> ServerResponse.ok().body("nested " + r.pathVariable("id")))))
+                    .build();
+        }
+
         @Bean
         Listening listening() {
             return new Listening();
