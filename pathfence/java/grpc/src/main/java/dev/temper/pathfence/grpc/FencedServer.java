@@ -185,7 +185,8 @@ public final class FencedServer {
                 case UNKNOWN, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, ABORTED, INTERNAL, UNAVAILABLE, DATA_LOSS ->
                     Outcome.FAIL;
                 case CANCELLED -> Outcome.CANCEL;
-                default -> Outcome.OK;
+                case OK -> Outcome.OK;
+                default -> Outcome.LIGHT; // the caller's own fault, which was found out at once
             };
         }
     }

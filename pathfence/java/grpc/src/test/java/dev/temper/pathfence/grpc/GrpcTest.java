@@ -77,7 +77,7 @@ class GrpcTest {
 
     private final Fence fence = Fence.of(Config.builder(WORKERS)
             .target(60_000_000_000L)
-            .add(ClassConfig.of("slow", "posts/slow"))
+            .add(ClassConfig.of("slow", "posts/slow", "posts/denied"))
             .add(ClassConfig.of("fast", "posts/fast", "read"))
             .build());
     private ExecutorService workers = Executors.newFixedThreadPool(WORKERS);
@@ -140,7 +140,7 @@ class GrpcTest {
 
     private void start(boolean trusted) throws Exception {
         ServerServiceDefinition.Builder service = ServerServiceDefinition.builder("posts");
-        for (String name : List.of("slow", "fast", "fails", "onward", "gated", "again", "aborts", "passes"))
+        for (String name : List.of("slow", "fast", "fails", "onward", "gated", "again", "aborts", "passes", "denied"))
             service.addMethod(method(name), ServerCalls.asyncUnaryCall((in, out) -> serve(name, out)));
         service.addMethod(STREAM, ServerCalls.asyncBidiStreamingCall(GrpcTest::stream));
         NettyServerBuilder b =
@@ -162,6 +162,10 @@ class GrpcTest {
         if (name.equals("fails")) throw new IllegalStateException("a handler that fails");
         if (name.equals("aborts")) {
             out.onError(Status.ABORTED.asRuntimeException());
+            return;
+        }
+        if (name.equals("denied")) {
+            out.onError(Status.PERMISSION_DENIED.asRuntimeException());
             return;
         }
         if (name.equals("passes")) call(with("x-pf-visits", "posts*9"), "fast", CallOptions.DEFAULT);
@@ -251,6 +255,23 @@ class GrpcTest {
         assertEquals("serving", ClientCalls.blockingUnaryCall(channel, HEALTH, CallOptions.DEFAULT, ""));
         open.countDown();
         for (Future<String> s : slow) assertEquals("slow", s.get());
+    }
+
+    @Test
+    void answersThatAreNoWorkTeachNothing() throws Exception {
+        start(true);
+        Future<String> slow = later("slow");
+        while (fence.inFlight() != 1) Thread.onSpinWait();
+        Thread.sleep(500); // how long it takes, at least
+        open.countDown();
+        assertEquals("slow", slow.get());
+        awaitAll(0);
+        long hold = fence.state("slow").orElseThrow().hold();
+        for (int i = 0; i < 40; i++)
+            assertThrows(StatusRuntimeException.class, () -> call(channel, "denied", CallOptions.DEFAULT));
+        awaitAll(0);
+        assertEquals(hold, fence.state("slow").orElseThrow().hold());
+        assertEquals(0, failed());
     }
 
     @Test

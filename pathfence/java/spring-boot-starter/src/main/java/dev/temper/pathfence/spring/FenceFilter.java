@@ -53,7 +53,7 @@ final class FenceFilter implements Filter {
         Outcome outcome = Outcome.FAIL;
         try (Serving.Scope here = r.serving().enter()) {
             chain.doFilter(request, response);
-            outcome = response.getStatus() >= 500 ? Outcome.FAIL : Outcome.OK;
+            outcome = outcome(response.getStatus());
         } catch (IOException | ServletException | RuntimeException e) {
             ShedDownstreamException shed = shedBelow(e);
             if (clientIsGone(e)) outcome = Outcome.CANCEL;
@@ -63,6 +63,12 @@ final class FenceFilter implements Filter {
             // What goes on asynchronously does so without a worker; a dispatch that resumes it takes one again.
             r.release(request.isAsyncStarted() ? Outcome.LIGHT : outcome);
         }
+    }
+
+    /** Who is turned away, sent elsewhere, or has asked for nothing that there is, was no work like the others'. */
+    private static Outcome outcome(int status) {
+        if (status >= 500) return Outcome.FAIL;
+        return status >= 200 && status < 300 ? Outcome.OK : Outcome.LIGHT;
     }
 
     private static ShedDownstreamException shedBelow(Throwable thrown) {

@@ -145,6 +145,26 @@ class HealthyTest extends InServer {
         assertNothingShed();
     }
 
+    /** One request has shown how long the class's requests take. */
+    @ParameterizedTest
+    @CsvSource({"301, false", "304, false", "400, false", "401, false", "403, false", "404, false", "429, false", "200, true"})
+    void answersThatAreNoWorkTeachNothing(int status, boolean teaches) throws Exception {
+        start("tomcat", "pathfence.classes[0].name=own", "pathfence.classes[0].keys[0]=GET:/slow",
+                "pathfence.classes[0].keys[1]=GET:/answers/:status");
+        shop.slow.shut();
+        var slow = get("/slow");
+        awaitInFlight(1);
+        Thread.sleep(500); // how long it takes, at least
+        shop.slow.open();
+        slow.get();
+        awaitInFlight(0);
+        long hold = state("own").hold();
+        for (int i = 0; i < 40; i++) assertEquals(status, get("/answers/" + status).get().statusCode());
+        awaitInFlight(0);
+        assertEquals(teaches, state("own").hold() < hold);
+        assertEquals(0, state("own").failed());
+    }
+
     /** It is on a thread of the server's already: to wait for a worker would help nobody. */
     @ParameterizedTest
     @ValueSource(strings = {"tomcat", "jetty"})

@@ -18,6 +18,7 @@ import org.springframework.boot.web.server.WebServerFactoryCustomizer;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.web.bind.annotation.GetMapping;
+import org.springframework.web.bind.annotation.PathVariable;
 import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RequestParam;
 import org.springframework.web.bind.annotation.RestController;
@@ -42,6 +43,11 @@ class Other {
     @PostMapping("/form")
     String any(@RequestParam("name") String name) {
         return "any " + name;
+    }
+
+    @GetMapping("/answers/{status}")
+    void answers(@PathVariable("status") int status, HttpServletResponse response) {
+        response.setStatus(status);
     }
 
     /** As the default servlet sends files. */
