@@ -197,6 +197,7 @@ struct Core::Class : Limited {
     bool succeeded = false;  // something ended ok
 
     Line<Request> queue;
+    Time stands = 0;  // since then the queue has not been empty, if it is not
     std::int64_t reserve = 0;
     std::int64_t granted = 0, shed = 0, missed = 0, failed = 0;
 

@@ -86,12 +86,9 @@ bool Core::may_borrow(const Class& c, std::int64_t free) const {
 
 bool Core::stalled(const Class& c) const {
     if (config_.without.panic || c.in_flight == 0) return false;
-    Time usual = c.target;
-    if (c.turn > 0)
-        usual = 8 * c.level * config_.window / c.turn;
-    else if (c.hold > 0)
-        usual = 8 * c.hold;
-    return heard_ - c.turn_heard >= std::max(config_.stall, usual / c.in_flight);
+    const Time one = c.hold > 0 ? c.hold : c.target;  // what one request takes: in a burst, nothing comes back before
+    const Time usual = c.turn > 0 ? 8 * c.level * config_.window / c.turn : 8 * one;
+    return heard_ - c.turn_heard >= std::max(usual / c.in_flight, one + config_.stall);
 }
 
 // Whether a stalled class has to wait; its limit goes down, too, since what has queued would otherwise go to its

@@ -12,6 +12,7 @@ constexpr std::int64_t kLeastQueue = 32, kQueueScale = 4;
 
 void Core::enqueue(Class& c, Request* r) {
     c.touch(now_);
+    if (c.queue.empty()) c.stands = now_;
     if (config_.off || c.queue.size() < queue_max(c)) {
         c.queue.push_back(r);
         return;
@@ -54,6 +55,8 @@ const char* Core::hopeless(const Request& r) const {
     const Time left = r.deadline - now_;
     if (left <= 0) return "expired";
     if (config_.without.shed || r.of->in_flight == 0 || now_ - r.arrived < config_.grace) return nullptr;
+    // A queue that drains within the target is no sign of anything.
+    if (now_ - r.of->stands < r.of->target) return nullptr;
     return left < std::min(margin(*r.of), (r.deadline - r.arrived) / 2) ? "late" : nullptr;
 }
 

@@ -44,6 +44,7 @@ type class struct {
 	unknown bool // one of the buckets for keys without a class
 	seen    Time // last arrival
 	queue   []*request
+	stands  Time // since then the queue has not been empty, if it is not
 	reserve int64
 	counts  Counts
 

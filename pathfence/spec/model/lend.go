@@ -176,14 +176,15 @@ func (f *Fence) stalled(c *class) bool {
 	if f.cfg.Without.NoPanic || c.inFlight == 0 {
 		return false
 	}
-	usual := c.target
-	switch {
-	case c.turn > 0:
-		usual = 8 * c.level * f.cfg.Window / c.turn
-	case c.hold > 0:
-		usual = 8 * c.hold
+	one := c.hold // what one request takes: in a burst, nothing comes back before
+	if one == 0 {
+		one = c.target
 	}
-	return f.heard-c.turnHeard >= max(f.cfg.Stall, usual/c.inFlight)
+	usual := 8 * one
+	if c.turn > 0 {
+		usual = 8 * c.level * f.cfg.Window / c.turn
+	}
+	return f.heard-c.turnHeard >= max(usual/c.inFlight, one+f.cfg.Stall)
 }
 
 // halted says whether a stalled class has to wait. When the downstream answers again, what has queued would go to it all

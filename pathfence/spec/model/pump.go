@@ -12,6 +12,9 @@ const (
 // enqueue puts a request at the end of its class's queue, and makes room first where there is none.
 func (f *Fence) enqueue(c *class, r *request) {
 	c.touch(f.now)
+	if len(c.queue) == 0 {
+		c.stands = f.now
+	}
 	if int64(len(c.queue)) >= f.queueMax(c) && !f.cfg.Off {
 		victim := r
 		if !f.cfg.Without.NoNewest {
@@ -52,7 +55,8 @@ func (f *Fence) shed(r *request, reason string) {
 }
 
 // hopeless says why a waiting request should not be served, or nothing. While nothing of the class is in flight nothing
-// is predicted: one request always goes through, and shows what the downstream can do now.
+// is predicted: one request always goes through, and shows what the downstream can do now. Nor is it while the queue has
+// not stood for as long as the target: it may drain.
 func (f *Fence) hopeless(r *request) string {
 	left := r.deadline - f.now
 	switch {
@@ -60,7 +64,7 @@ func (f *Fence) hopeless(r *request) string {
 		return "expired"
 	case f.cfg.Without.NoShed || r.class.inFlight == 0 || f.now-r.arrived < f.cfg.Grace:
 		return ""
-	case left < min(f.margin(r.class), (r.deadline-r.arrived)/2):
+	case f.now-r.class.stands >= r.class.target && left < min(f.margin(r.class), (r.deadline-r.arrived)/2):
 		return "late"
 	}
 	return ""

@@ -119,7 +119,7 @@ func expired() model.Vector {
 }
 
 func late() model.Vector {
-	s := newScript("late", "what cannot be in time any more is shed after the grace, but not while nothing of the class is in flight", model.Config{Workers: 1, Classes: []model.ClassConfig{{Name: "a", Keys: []string{"a"}, Hold: 30 * ms}}})
+	s := newScript("late", "what cannot be in time any more is shed after the grace, once the queue has stood for the target, but not while nothing of the class is in flight", model.Config{Workers: 1, Classes: []model.ClassConfig{{Name: "a", Keys: []string{"a"}, Hold: 30 * ms, Target: 50 * ms}}})
 	first := s.arrive("a")
 	s.after(ms).offer(model.Step{Key: "a", Deadline: 100 * ms})
 	s.after(ms).offer(model.Step{Key: "a", Deadline: 300 * ms})

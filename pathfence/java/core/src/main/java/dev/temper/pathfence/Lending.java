@@ -91,10 +91,9 @@ final class Lending {
 
     private boolean stalled(PathClass c) {
         if (ledger.config.without().panic() || c.inFlight == 0) return false;
-        long usual = c.target;
-        if (c.turn > 0) usual = 8 * c.level * ledger.config.window() / c.turn;
-        else if (c.hold > 0) usual = 8 * c.hold;
-        return ledger.heard - c.turnHeard >= Math.max(ledger.config.stall(), usual / c.inFlight);
+        long one = c.hold > 0 ? c.hold : c.target; // what one request takes: in a burst, nothing comes back before
+        long usual = c.turn > 0 ? 8 * c.level * ledger.config.window() / c.turn : 8 * one;
+        return ledger.heard - c.turnHeard >= Math.max(usual / c.inFlight, one + ledger.config.stall());
     }
 
     /**

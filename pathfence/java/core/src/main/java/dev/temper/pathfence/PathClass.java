@@ -18,6 +18,8 @@ final class PathClass extends Limited {
     private boolean succeeded;
 
     final ArrayDeque<Request> queue = new ArrayDeque<>();
+    /** Since then the queue has not been empty, if it is not. */
+    long stands;
     long reserve;
     long granted;
     long shed;

@@ -29,6 +29,7 @@ final class Pump {
 
     void enqueue(PathClass c, Request r) {
         c.touch(ledger.now);
+        if (c.queue.isEmpty()) c.stands = ledger.now;
         if (ledger.config.off() || c.queue.size() < queueMax(c)) {
             c.queue.addLast(r);
             return;
@@ -75,7 +76,8 @@ final class Pump {
         if (left <= 0) return "expired";
         boolean spared =
                 ledger.config.without().shed() || r.of.inFlight == 0 || ledger.now - r.arrived < ledger.config.grace();
-        if (spared) return null;
+        // A queue that drains within the target is no sign of anything.
+        if (spared || ledger.now - r.of.stands < r.of.target) return null;
         return left < Math.min(margin(r.of), (r.deadline - r.arrived) / 2) ? "late" : null;
     }
 
