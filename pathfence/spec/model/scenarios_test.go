@@ -132,7 +132,7 @@ func late() model.Vector {
 }
 
 func light() model.Vector {
-	s := newScript("light", "quick answers without success teach nothing where others take longer; slow ones do, and so do they where nothing else is known", model.Config{Workers: 2, Classes: classes("a")})
+	s := newScript("light", "quick answers without success teach nothing where others take longer; slow ones do, and so do they where nothing else is known", model.Config{Workers: 16, Classes: append(classes("a", "b"), model.ClassConfig{Name: "c", Weight: 600})})
 	serve := func(takes model.Time, outcome model.Outcome) {
 		id := s.arrive("a")
 		s.after(takes).done(id, outcome)
@@ -152,12 +152,18 @@ func light() model.Vector {
 	s.after(400*ms).done(id, model.Light) // late
 	// What ends so says that the class gives back what it takes.
 	for range 30 {
-		serve(ms, model.Light)
-		serve(ms, model.Light)
+		var at []int64
+		for range 12 {
+			at = append(at, s.arrive("a"))
+		}
+		s.after(ms)
+		for _, id := range at {
+			s.done(id, model.Light)
+		}
 		s.ticked(s.now + 25*ms)
 	}
-	for range 4 {
-		s.arrive("a")
+	for range 16 { // 12 are kept for the other
+		s.arrive("b")
 	}
 	return s.state()
 }
@@ -190,6 +196,17 @@ func unknown() model.Vector {
 	for id := range int64(7) {
 		s.after(ms).done(id+1, "")
 	}
+	for id := range int64(7) {
+		s.after(ms).done(id+8, "")
+	}
+	// A class that borrows, too, comes before a bucket that has its limit, and less in flight.
+	z := s.after(ms).arrive("z")
+	s.after(ms).arrive("z")
+	for range 6 {
+		s.after(ms).arrive("a")
+	}
+	s.after(ms).arrive("z")
+	s.after(ms).done(z, "")
 	return s.state()
 }
 
