@@ -36,6 +36,16 @@ public record Call(String key, long timeout, long depth, boolean shortens) {
     }
 
     /**
+     * The same request with another depth.
+     *
+     * @param other how often its chain of calls has been in this service before
+     * @return the call
+     */
+    public Call at(long other) {
+        return new Call(key, timeout, other, shortens);
+    }
+
+    /**
      * A request with its class's target that comes for the first time.
      *
      * @param key names its path

@@ -32,7 +32,7 @@ public final class Fence implements AutoCloseable {
         List<Decision> on(Core core, long now);
     }
 
-    private record Waiter(Consumer<Permit> granted, Consumer<String> refused) {}
+    private record Waiter(long depth, Consumer<Permit> granted, Consumer<String> refused) {}
 
     /** A grant, to be delivered. */
     private record Granted(Fence fence, Waiter waiter, Permit permit) implements Runnable {
@@ -214,7 +214,7 @@ public final class Fence implements AutoCloseable {
             calls.add(() -> guarded(() -> w.refused.accept(d.reason())));
             return;
         }
-        calls.add(new Granted(this, w, new Permit(this, d.id(), core.classOf(d.id()))));
+        calls.add(new Granted(this, w, new Permit(this, d.id(), core.classOf(d.id()), w.depth)));
     }
 
     /** Whoever throws in a callback has no caller here. It may be a checked exception: not every language declares them. */
@@ -245,7 +245,22 @@ public final class Fence implements AutoCloseable {
      * @return for {@link #cancel}
      */
     public long submit(Call call, Consumer<Permit> granted, Consumer<String> refused) {
-        Submission s = new Submission(call, new Waiter(granted, refused));
+        return submit(call, 0, granted, refused);
+    }
+
+    /**
+     * As {@link #submit(Call, Consumer, Consumer)}, for a request that may be a part of another. While that is in flight, the
+     * part runs on its permit, at once and whatever its depth: the other waits for it, and would wait for ever if both
+     * needed one.
+     *
+     * @param call the request
+     * @param parent the other's {@link Permit#id}; 0: none
+     * @param granted gets the permit, and has to see to it that it is released
+     * @param refused gets the reason
+     * @return for {@link #cancel}
+     */
+    public long submit(Call call, long parent, Consumer<Permit> granted, Consumer<String> refused) {
+        Submission s = new Submission(call, parent, new Waiter(call.depth(), granted, refused));
         with(s);
         if (s.late) Delivery.deliver(List.of(() -> guarded(() -> refused.accept("closed"))));
         return s.ticket;
@@ -254,12 +269,14 @@ public final class Fence implements AutoCloseable {
     /** What {@link #submit} does under the lock. */
     private final class Submission implements Action {
         private final Call call;
+        private final long parent;
         private final Waiter waiter;
         private long ticket;
         private boolean late; // the fence is closed
 
-        private Submission(Call call, Waiter waiter) {
+        private Submission(Call call, long parent, Waiter waiter) {
             this.call = call;
+            this.parent = parent;
             this.waiter = waiter;
         }
 
@@ -269,7 +286,7 @@ public final class Fence implements AutoCloseable {
             late = closed;
             if (closed) return List.of();
             waiters.put(ticket, waiter);
-            return core.arrive(now, new Arrival(ticket, call.key(), deadline(core, now, call), call.depth(), 0));
+            return core.arrive(now, new Arrival(ticket, call.key(), deadline(core, now, call), call.depth(), parent));
         }
     }
 
@@ -285,7 +302,7 @@ public final class Fence implements AutoCloseable {
         with((c, now) -> {
             long id = ++lastId;
             List<Decision> decided = c.resume(now, id, key);
-            again[0] = new Permit(this, id, c.classOf(id));
+            again[0] = new Permit(this, id, c.classOf(id), 0);
             return decided;
         });
         return again[0];
@@ -364,7 +381,7 @@ public final class Fence implements AutoCloseable {
         with((c, now) -> {
             if (root.released())
                 throw new IllegalStateException(root + " was given back: a part of its request needs one of its own");
-            part[0] = new Permit(this, ++lastId, root.of());
+            part[0] = new Permit(this, ++lastId, root.of(), root.depth());
             return c.arrive(now, new Arrival(part[0].id(), null, 0, 0, root.id()));
         });
         return part[0];

@@ -20,12 +20,14 @@ public final class Permit implements AutoCloseable {
     private final Fence fence;
     private final long id;
     private final PathClass of;
+    private final long depth;
     private boolean released; // the fence's lock guards it
 
-    Permit(Fence fence, long id, PathClass of) {
+    Permit(Fence fence, long id, PathClass of, long depth) {
         this.fence = fence;
         this.id = id;
         this.of = of;
+        this.depth = depth;
     }
 
     /**
@@ -84,8 +86,23 @@ public final class Permit implements AutoCloseable {
         return released;
     }
 
-    long id() {
+    /**
+     * Which permit of its fence it is, for {@link Fence#submit(Call, long, java.util.function.Consumer,
+     * java.util.function.Consumer)}.
+     *
+     * @return more than 0; no other permit of the fence ever has it
+     */
+    public long id() {
         return id;
+    }
+
+    /**
+     * How often the request's chain of calls had been in this service before.
+     *
+     * @return as its call said
+     */
+    public long depth() {
+        return depth;
     }
 
     /**

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package dev.temper.pathfence.spring;
 
+import dev.temper.pathfence.Call;
 import dev.temper.pathfence.Fence;
 import dev.temper.pathfence.PathContext;
 import jakarta.servlet.ServletRequest;
@@ -15,10 +16,12 @@ import org.springframework.web.util.pattern.PathPatternParser;
 
 /** Where a request comes in: whether it is fenced, and what it asks the fence for. */
 final class Admission {
+    private static final long CIRCLE = 8; // a chain that is here more often is refused
     private static final String ATTRIBUTE = FencedRequest.class.getName();
 
     private final Fence fence;
     private final RequestKeys keys;
+    private final Within within;
     private final String service;
     private final boolean trusted;
     private final Supplier<List<PathPattern>> exempt;
@@ -26,13 +29,15 @@ final class Admission {
     /**
      * @param fence decides
      * @param keys from a request to its key
+     * @param within knows calls of this process to itself
      * @param service this service's name in visits; empty: re-entry is not seen
      * @param trusted whether peers may choose keys and depths
      * @param exempt path patterns that are not fenced; asked for at the first request
      */
-    Admission(Fence fence, RequestKeys keys, String service, boolean trusted, Supplier<List<String>> exempt) {
+    Admission(Fence fence, RequestKeys keys, Within within, String service, boolean trusted, Supplier<List<String>> exempt) {
         this.fence = fence;
         this.keys = keys;
+        this.within = within;
         this.service = service;
         this.trusted = trusted;
         this.exempt = SingletonSupplier.of(() ->
@@ -56,7 +61,10 @@ final class Admission {
         PathContext context = context(request);
         FencedRequest r = new FencedRequest(context, service, since);
         request.setAttribute(ATTRIBUTE, r);
-        r.submit(fence, context.call(service, trusted));
+        Within.Caller caller = within.caller(request.getHeader(Within.HEADER));
+        Call call = context.call(service, trusted);
+        if (caller.depth() <= call.depth()) r.submit(fence, call, 0);
+        else r.submit(fence, call.at(caller.depth()), caller.depth() > CIRCLE ? 0 : caller.permit());
         return r;
     }
 

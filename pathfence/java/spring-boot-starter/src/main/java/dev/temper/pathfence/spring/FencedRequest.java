@@ -49,9 +49,9 @@ final class FencedRequest implements AsyncListener {
         this.since = since;
     }
 
-    void submit(Fence to, Call call) {
+    void submit(Fence to, Call call, long parent) {
         fence = to;
-        ticket = to.submit(call, this::granted, this::refused);
+        ticket = to.submit(call, parent, this::granted, this::refused);
     }
 
     private void granted(Permit p) {

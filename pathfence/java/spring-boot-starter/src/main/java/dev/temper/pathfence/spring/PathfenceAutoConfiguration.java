@@ -62,6 +62,11 @@ public class PathfenceAutoConfiguration {
         return b.build();
     }
 
+    @Bean
+    Within pathfenceWithin() {
+        return new Within();
+    }
+
     private static int threads(Environment environment, String server) {
         return environment.getProperty("server." + server + ".threads.max", Integer.class, SERVER_THREADS);
     }
@@ -89,6 +94,7 @@ public class PathfenceAutoConfiguration {
         @Bean
         Admission pathfenceAdmission(
                 Fence fence,
+                Within within,
                 PathfenceProperties properties,
                 ObjectProvider<RequestKeys> keys,
                 ObjectProvider<EndpointPaths> endpoints) {
@@ -98,6 +104,7 @@ public class PathfenceAutoConfiguration {
             return new Admission(
                     fence,
                     request -> all.get().key(request),
+                    within,
                     properties.service(),
                     properties.trusted(),
                     () -> {
@@ -145,8 +152,8 @@ public class PathfenceAutoConfiguration {
     @ConditionalOnClass(RestClientCustomizer.class)
     static class RestClients {
         @Bean
-        RestClientCustomizer pathfenceRestClient(PathfenceProperties p) {
-            return b -> b.requestInterceptor(new RestClientFence(new Edges(p.edges()), p.propagate()));
+        RestClientCustomizer pathfenceRestClient(PathfenceProperties p, Within within) {
+            return b -> b.requestInterceptor(new RestClientFence(new Edges(p.edges()), within, p.propagate()));
         }
     }
 
@@ -155,8 +162,8 @@ public class PathfenceAutoConfiguration {
     @ConditionalOnClass(WebClientCustomizer.class)
     static class WebClients {
         @Bean
-        WebClientCustomizer pathfenceWebClient(PathfenceProperties p) {
-            return b -> b.filter(new WebClientFence(new Edges(p.edges()), p.propagate()));
+        WebClientCustomizer pathfenceWebClient(PathfenceProperties p, Within within) {
+            return b -> b.filter(new WebClientFence(new Edges(p.edges()), within, p.propagate()));
         }
     }
 

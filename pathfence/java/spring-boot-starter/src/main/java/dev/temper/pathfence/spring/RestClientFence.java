@@ -12,10 +12,12 @@ import org.springframework.http.client.ClientHttpResponse;
 /** Tells the fence which edges a request uses, sends on what travels with it, and knows a refusal. */
 final class RestClientFence implements ClientHttpRequestInterceptor {
     private final Edges edges;
+    private final Within within;
     private final boolean propagate;
 
-    RestClientFence(Edges edges, boolean propagate) {
+    RestClientFence(Edges edges, Within within, boolean propagate) {
         this.edges = edges;
+        this.within = within;
         this.propagate = propagate;
     }
 
@@ -24,7 +26,10 @@ final class RestClientFence implements ClientHttpRequestInterceptor {
             throws IOException {
         String edge = edges.of(request.getURI());
         PathContext onward = Serving.calls(edge);
-        if (propagate) onward.writeHttp(request.getHeaders()::set);
+        if (propagate) {
+            onward.writeHttp(request.getHeaders()::set);
+            within.write(request.getHeaders()::set);
+        }
         ClientHttpResponse response = execution.execute(request, body);
         String shed = response.getHeaders().getFirst("x-pf-shed");
         if (shed == null) return response;

@@ -3,6 +3,7 @@ package dev.temper.pathfence.spring;
 
 import dev.temper.pathfence.PathContext;
 import dev.temper.pathfence.Serving;
+import java.util.function.BiConsumer;
 import org.springframework.web.reactive.function.client.ClientRequest;
 import org.springframework.web.reactive.function.client.ClientResponse;
 import org.springframework.web.reactive.function.client.ExchangeFilterFunction;
@@ -12,10 +13,12 @@ import reactor.core.publisher.Mono;
 /** As {@link RestClientFence}, for calls that are made on the thread that serves the request. */
 final class WebClientFence implements ExchangeFilterFunction {
     private final Edges edges;
+    private final Within within;
     private final boolean propagate;
 
-    WebClientFence(Edges edges, boolean propagate) {
+    WebClientFence(Edges edges, Within within, boolean propagate) {
         this.edges = edges;
+        this.within = within;
         this.propagate = propagate;
     }
 
@@ -24,7 +27,11 @@ final class WebClientFence implements ExchangeFilterFunction {
         String edge = edges.of(request.url());
         PathContext onward = Serving.calls(edge);
         ClientRequest.Builder sent = ClientRequest.from(request);
-        if (propagate) onward.writeHttp((name, value) -> sent.headers(h -> h.set(name, value)));
+        if (propagate) {
+            BiConsumer<String, String> header = (name, value) -> sent.headers(h -> h.set(name, value));
+            onward.writeHttp(header);
+            within.write(header);
+        }
         return next.exchange(sent.build()).flatMap(response -> {
             String shed = response.headers().asHttpHeaders().getFirst("x-pf-shed");
             if (shed == null) return Mono.just(response);

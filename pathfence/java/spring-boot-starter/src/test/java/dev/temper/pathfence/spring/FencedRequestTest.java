@@ -34,7 +34,7 @@ class FencedRequestTest {
             .withoutTicker()
             .errors(errors::add)
             .build();
-    private final Admission admission = new Admission(fence, request -> "a", "", false, () -> List.of("/actuator/**"));
+    private final Admission admission = new Admission(fence, request -> "a", new Within(), "", false, () -> List.of("/actuator/**"));
     private Permit held;
     private int resumed;
 

@@ -6,7 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 
 import dev.temper.pathfence.Call;
 import dev.temper.pathfence.ClassState;
+import dev.temper.pathfence.PathContext;
 import dev.temper.pathfence.Permit;
+import dev.temper.pathfence.Serving;
 import java.net.Socket;
 import java.net.http.HttpResponse;
 import java.util.ArrayList;
@@ -163,6 +165,44 @@ class HealthyTest extends InServer {
         awaitInFlight(0);
         assertEquals(teaches, state("own").hold() < hold);
         assertEquals(0, state("own").failed());
+    }
+
+    /** Nobody has said that the service calls itself. All workers are taken by requests that do. */
+    @ParameterizedTest
+    @ValueSource(strings = {"tomcat", "jetty"})
+    void aServiceMayCallItself(String server) throws Exception {
+        start(server, "pathfence.target=10s", "server.tomcat.threads.max=14");
+        shop.slow.shut();
+        var asked = ask("/calling", 4);
+        awaitInFlight(4);
+        shop.slow.open();
+        for (var a : asked) assertEquals("fast", a.get(60, TimeUnit.SECONDS).body());
+        awaitInFlight(0);
+        assertNothingShed();
+        assertEquals(503, get("/circle").get().statusCode());
+        assertEquals(1, fence.states().stream().mapToLong(ClassState::shed).sum());
+        awaitInFlight(0);
+    }
+
+    /** What says so is known of a request of this process, as long as it lasts. */
+    @Test
+    void nobodyElseSaysWhoCalls() throws Exception {
+        start("tomcat", "pathfence.workers=1", "pathfence.target=500ms");
+        Within within = context.getBean(Within.class);
+        List<String> said = new ArrayList<>();
+        try (Permit over = fence.acquire(Call.of("other"));
+                Serving.Scope here = new Serving(over, PathContext.NONE, "", System.nanoTime()).enter()) {
+            within.write((name, value) -> said.add(value));
+            assertEquals("fast", get("/fast", Within.HEADER, said.get(0)).get().body());
+            new Within().write((name, value) -> said.add(value));
+            said.add("x" + said.get(0));
+            said.add("none");
+            for (String forged : said.subList(1, 4))
+                assertEquals(503, get("/fast", Within.HEADER, forged).get().statusCode(), forged);
+        }
+        try (Permit taken = fence.acquire(Call.of("other"))) {
+            assertEquals(503, get("/fast", Within.HEADER, said.get(0)).get().statusCode(), "the request is over");
+        }
     }
 
     /** It is on a thread of the server's already: to wait for a worker would help nobody. */

@@ -214,6 +214,17 @@ class Shop {
         return get(r, "/again");
     }
 
+    @GetMapping("/calling")
+    String calling(HttpServletRequest r) throws InterruptedException {
+        slow.pass();
+        return get(r, "/fast");
+    }
+
+    @GetMapping("/circle")
+    String circle(HttpServletRequest r) {
+        return get(r, "/circle");
+    }
+
     @GetMapping("/again")
     String again(HttpServletRequest r) {
         // What is sent on counts this visit.
