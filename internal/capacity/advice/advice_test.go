@@ -126,6 +126,27 @@ func shop(enforced bool) *snapshot.Snapshot {
 	return s
 }
 
+func TestWhoseRequestsAreCountedIn(t *testing.T) {
+	metric := func(m autoscalingv2.MetricSpec) []autoscalingv2.MetricSpec { return []autoscalingv2.MetricSpec{m} }
+	share, value := autoscalingv2.MetricTarget{AverageUtilization: new(int32(50))}, autoscalingv2.MetricTarget{AverageValue: new(resource.MustParse("1"))}
+	for _, c := range []struct {
+		what    string
+		metrics []autoscalingv2.MetricSpec
+		want    bool
+	}{
+		{"none, which is the API server's choice", nil, true},
+		{"the share of CPU", metric(autoscalingv2.MetricSpec{Resource: &autoscalingv2.ResourceMetricSource{Name: "cpu", Target: share}}), true},
+		{"the share of a container's CPU", metric(autoscalingv2.MetricSpec{ContainerResource: &autoscalingv2.ContainerResourceMetricSource{Name: "cpu", Target: share}}), true},
+		{"an amount of CPU", metric(autoscalingv2.MetricSpec{Resource: &autoscalingv2.ResourceMetricSource{Name: "cpu", Target: value}}), false},
+		{"the share of memory", metric(autoscalingv2.MetricSpec{Resource: &autoscalingv2.ResourceMetricSource{Name: "memory", Target: share}}), false},
+	} {
+		h := &autoscalingv2.HorizontalPodAutoscaler{Spec: autoscalingv2.HorizontalPodAutoscalerSpec{Metrics: c.metrics}}
+		if got := len(autoscaled(&snapshot.Snapshot{Autoscalers: []*autoscalingv2.HorizontalPodAutoscaler{h}})) == 1; got != c.want {
+			t.Errorf("%s: %v, want %v", c.what, got, c.want)
+		}
+	}
+}
+
 func TestTableAndJSON(t *testing.T) {
 	for name, enforced := range map[string]bool{"enforced": true, "before": false} {
 		a, err := Make(t.Context(), shop(enforced), Options{Notes: []string{"something is left out"}})

@@ -85,6 +85,18 @@ func TestPodsOfManifests(t *testing.T) {
 	}
 }
 
+// By the older form of its API, too.
+func TestAutoscalersOfManifests(t *testing.T) {
+	for _, version := range []string{"autoscaling/v1", "autoscaling/v2"} {
+		r, err := read(web + "{apiVersion: " + version + ", kind: HorizontalPodAutoscaler, metadata: {name: x, namespace: shop}, spec: {maxReplicas: 9, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}}")
+		if err != nil {
+			t.Errorf("%s: %v", version, err)
+		} else if len(r.Autoscalers) != 1 || r.Autoscalers[0].Namespace != "shop" || r.Autoscalers[0].Spec.ScaleTargetRef.Name != "web" {
+			t.Errorf("%s: %+v, want one of shop/web", version, r.Autoscalers)
+		}
+	}
+}
+
 func TestFilesThatAreRefused(t *testing.T) {
 	for _, c := range []struct{ what, text, want string }{
 		{"nothing", "", "nothing in the files that makes pods"},

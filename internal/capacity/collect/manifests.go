@@ -13,6 +13,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -177,6 +178,9 @@ func (r *reader) place(object runtime.Object) bool {
 		s.Services = append(s.Services, o)
 	case *autoscalingv2.HorizontalPodAutoscaler:
 		s.Autoscalers = append(s.Autoscalers, o)
+	case *autoscalingv1.HorizontalPodAutoscaler: // it can follow nothing else than the share of CPU requests
+		s.Autoscalers = append(s.Autoscalers, &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: o.ObjectMeta,
+			Spec: autoscalingv2.HorizontalPodAutoscalerSpec{ScaleTargetRef: autoscalingv2.CrossVersionObjectReference(o.Spec.ScaleTargetRef)}})
 	case *v1alpha1.TemperNode:
 		s.TemperNodes = append(s.TemperNodes, o)
 	case *v1alpha1.TierPolicy:
