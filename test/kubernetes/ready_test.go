@@ -3,6 +3,7 @@
 package kubernetes
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"strings"
@@ -10,6 +11,9 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"temper.dev/temper/api/v1alpha1"
@@ -86,4 +90,50 @@ func TestReadiness(t *testing.T) {
 	await("safe mode is on purpose", http.StatusOK, "ready")
 	safeMode("off")
 	await("safe mode has ended", http.StatusServiceUnavailable, less)
+	forget(t, "kernelVersion")
+	restart(asAgent(t, n.name))
+	await("the definition of an older version", http.StatusServiceUnavailable, "does not keep status.kernelVersion of a TemperNode")
+}
+
+// forget takes a field out of the TemperNode's CustomResourceDefinition until the test ends, as an older one has it.
+func forget(t *testing.T, field string) {
+	t.Helper()
+	crds := definitions(t)
+	const name = "tempernodes.temper.dev"
+	set := func(change func(fields map[string]apiextensionsv1.JSONSchemaProps)) {
+		t.Helper()
+		err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+			var crd apiextensionsv1.CustomResourceDefinition
+			if err := crds.Get(context.Background(), client.ObjectKey{Name: name}, &crd); err != nil {
+				return err
+			}
+			change(crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["status"].Properties)
+			return crds.Update(context.Background(), &crd)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var taken apiextensionsv1.JSONSchemaProps
+	set(func(fields map[string]apiextensionsv1.JSONSchemaProps) {
+		taken = fields[field]
+		delete(fields, field)
+	})
+	t.Cleanup(func() {
+		set(func(fields map[string]apiextensionsv1.JSONSchemaProps) { fields[field] = taken })
+	})
+}
+
+// definitions is a client for CustomResourceDefinitions.
+func definitions(t *testing.T) client.Client {
+	t.Helper()
+	known := runtime.NewScheme()
+	if err := apiextensionsv1.AddToScheme(known); err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(server.Config, client.Options{Scheme: known})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }

@@ -16,12 +16,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"temper.dev/temper/api/v1alpha1"
 	"temper.dev/temper/internal/base/exit"
@@ -54,6 +56,48 @@ func unready(state agent.State, said *v1alpha1.TemperNodeStatus, now time.Time) 
 		return fmt.Errorf("tiers were enforced here with this kernel, and are not now: %s", enforced.Message)
 	}
 	return nil
+}
+
+// pruned is why the API server has not kept all of a status; nil: it has. An older CustomResourceDefinition has it drop
+// without a word what it does not know, and with that what a node could.
+func pruned(sent, kept *v1alpha1.TemperNodeStatus) error {
+	before, err := runtime.DefaultUnstructuredConverter.ToUnstructured(sent)
+	if err != nil {
+		return err
+	}
+	after, err := runtime.DefaultUnstructuredConverter.ToUnstructured(kept)
+	if err != nil {
+		return err
+	}
+	if lost := missing("status", before, after); lost != "" {
+		return fmt.Errorf("the API server does not keep %s of a TemperNode: its CustomResourceDefinition is older than this agent; apply the one of this version, packaging/kubernetes/crds", lost)
+	}
+	return nil
+}
+
+// missing is the path of a field that one value has and the other has not; "": there is none.
+func missing(path string, before, after any) string {
+	switch before := before.(type) {
+	case map[string]any:
+		after, _ := after.(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(before)) {
+			value, there := after[name]
+			if !there {
+				return path + "." + name
+			}
+			if lost := missing(path+"."+name, before[name], value); lost != "" {
+				return lost
+			}
+		}
+	case []any:
+		after, _ := after.([]any)
+		for i := range min(len(before), len(after)) {
+			if lost := missing(fmt.Sprintf("%s[%d]", path, i), before[i], after[i]); lost != "" {
+				return lost
+			}
+		}
+	}
+	return ""
 }
 
 // Ready is why the agent is not ready; nil: it is. While the API server is away, what it was told last counts.

@@ -52,3 +52,26 @@ func TestUnready(t *testing.T) {
 		t.Errorf("thrown out before this agent started: %v", why)
 	}
 }
+
+func TestPruned(t *testing.T) {
+	sent := v1alpha1.TemperNodeStatus{KernelVersion: "6.18.15", EnforcedKernelVersion: "6.18.15",
+		Tiers: []v1alpha1.TierStatus{{Tier: "system"}, {Tier: "critical", CPUSeconds: "2.500"}}}
+	for _, c := range []struct {
+		what string
+		drop func(s *v1alpha1.TemperNodeStatus)
+		want string // that is not kept; "": all is
+	}{
+		{"all is kept", func(*v1alpha1.TemperNodeStatus) {}, ""},
+		{"a field", func(s *v1alpha1.TemperNodeStatus) { s.EnforcedKernelVersion = "" }, "status.enforcedKernelVersion"},
+		{"one within a list", func(s *v1alpha1.TemperNodeStatus) { s.Tiers[1].CPUSeconds = "" }, "status.tiers[1].cpuSeconds"},
+		{"a list", func(s *v1alpha1.TemperNodeStatus) { s.Tiers = nil }, "status.tiers"},
+		{"more than was sent", func(s *v1alpha1.TemperNodeStatus) { s.Policy = "default" }, ""},
+	} {
+		kept := sent.DeepCopy()
+		c.drop(kept)
+		why := pruned(&sent, kept)
+		if (why == nil) != (c.want == "") || why != nil && !strings.Contains(why.Error(), "keep "+c.want+" of") {
+			t.Errorf("%s: got %v, want %q", c.what, why, c.want)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package nodepods
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync/atomic"
@@ -158,7 +159,7 @@ func (r *Reporter) report(ctx context.Context, state agent.State) error {
 	if err := r.cluster.Status().Update(ctx, &object); err != nil {
 		return err
 	}
-	r.readiness(unready(state, &said, time.Now()))
+	r.readiness(cmp.Or(pruned(&said, &object.Status), unready(state, &said, time.Now())))
 	for _, c := range turned(before.Conditions, said.Conditions) {
 		r.tell(ctx, object.OwnerReferences, c)
 	}
