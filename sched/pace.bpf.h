@@ -27,7 +27,6 @@
 #ifndef TEMPER_PACE_BPF_H
 #define TEMPER_PACE_BPF_H
 
-#include "leave.bpf.h"
 #include "limit.bpf.h"
 #include "progress.bpf.h"
 
@@ -37,7 +36,7 @@
 #define LEAST_REST ((s64)MSEC / 50) /* a turn that has no more left is over */
 #define USEC 1000ULL
 
-enum { HOLD_QUEUES = 0x100000, MOST_AT_ONCE = 24, FEW = 8, MOST_PASSED = 32 };
+enum { HOLD_QUEUES = 0x100000, MOST_AT_ONCE = 24, FEW = 8, MOST_PASSED = 32, EBUSY = 16 };
 
 struct limit_timer {
 	struct bpf_timer timer;
@@ -67,14 +66,10 @@ static __noinline u32 admit(struct task_struct *p, struct task_state *t, u64 now
 {
 	u32 index = limit_of(t->cgroup), by;
 
-	if (index == NO_SLOT || t->prepaid) {
-		t->beyond_until = 0;
+	if (index == NO_SLOT || t->prepaid)
 		return NO_SLOT;
-	}
 	by = must_wait_for(index, now);
-	if (by == NO_SLOT || never_held(p, t, by))
-		t->beyond_until = 0;
-	else if (!has_to_leave_first(p, t))
+	if (by != NO_SLOT && !never_held(p, t, by))
 		return by;
 	begin_admission(t, index);
 	return NO_SLOT;
@@ -96,8 +91,6 @@ static void hold(struct task_struct *p, struct task_state *t, u32 by, u64 now, u
 		enq_flags |= ENQ_HEAD;
 	else
 		t->held_at = now;
-	if (t->beyond_until != HAS_LEFT)
-		t->beyond_until = 0;
 	t->queued_cpu = scx_bpf_task_cpu(p);
 	t->queued = QUEUED_HELD + by;
 	if (begin_hold(by, now))
@@ -136,7 +129,7 @@ static __noinline bool follow_mark(struct bpf_iter_scx_dsq *it, struct task_stru
 /* Has it waited in vain for so long, or does somebody wait for it? */
 static __always_inline bool may_go_now(struct task_struct *p, struct task_state *t, u32 by, u64 now)
 {
-	return asked_to_end(p, t) || owes_beyond(p, t, by) || (s64)(now - t->held_at) > (s64)LONGEST_HOLD;
+	return asked_to_end(p, t) || (t->lent_lock && !is_within(t->lender_cgroup, by)) || (s64)(now - t->held_at) > (s64)LONGEST_HOLD;
 }
 
 /* Take the time of its next turn now: when it gets to run, others might have. */
@@ -425,7 +418,7 @@ static __noinline bool turn_must_end(struct task_struct *p, struct task_state *t
 {
 	u32 index = limit_of(t->cgroup), by = index == NO_SLOT ? NO_SLOT : must_wait_for(index, now);
 
-	return by != NO_SLOT && !never_held(p, t, by) && !has_to_leave_first(p, t);
+	return by != NO_SLOT && !never_held(p, t, by);
 }
 
 /* A task begins to run here, or goes on: for how long may it? */
@@ -435,8 +428,6 @@ static __noinline void begin_turn(struct task_struct *p, struct task_state *t, s
 	u32 index = limit_of(t->cgroup);
 	s64 time;
 
-	if (t->beyond_until == HAS_LEFT)
-		t->beyond_until = 0; /* it goes on from there */
 	if (index == NO_SLOT) {
 		t->held_at = 0;
 		return;
@@ -457,7 +448,7 @@ static __noinline void begin_turn(struct task_struct *p, struct task_state *t, s
 	/* What was counted while it was taken off the CPU belongs to this turn. More is of a time without a limit. */
 	if (p->se.sum_exec_runtime - t->turn_exec > QUANTUM)
 		t->turn_exec = p->se.sum_exec_runtime;
-	if (time <= 0 && !t->in_gap && !c->lent_section && !never_held(p, t, -time) && !has_to_leave_first(p, t)) {
+	if (time <= 0 && !t->in_gap && !c->lent_section && !never_held(p, t, -time)) {
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 		return;
 	}
