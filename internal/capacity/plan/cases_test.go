@@ -149,6 +149,9 @@ func TestCases(t *testing.T) {
 		{"a node that is not Ready", two(), func(s *snapshot.Snapshot) { s.Nodes[0].Status.Conditions = nil }, nil, "it is not Ready"},
 		{"a node of the control plane", two(), func(s *snapshot.Snapshot) { s.Nodes[0].Labels["node-role.kubernetes.io/control-plane"] = "" }, nil, "it runs the control plane"},
 		{"a node that is being deleted", two(), func(s *snapshot.Snapshot) { s.Nodes[0].DeletionTimestamp = &metav1.Time{} }, nil, "it is being deleted already"},
+		{"a pod that waits has room on this node alone", two(), func(s *snapshot.Snapshot) { sample.Pod(s, "waits", "", "3", "1Gi") }, nil, "pod work/waits waits for a node, and would go to node a"},
+		{"a pod that waits has room elsewhere, too", two(), func(s *snapshot.Snapshot) { sample.Pod(s, "waits", "", "1", "1Gi") }, nil, ""},
+		{"a pod that waits has room nowhere", two(), func(s *snapshot.Snapshot) { sample.Pod(s, "waits", "", "9", "1Gi") }, nil, ""},
 		{"a pending pod that would come in", two(sample.Label("web")), func(s *snapshot.Snapshot) {
 			sample.Zone("1")(s.Nodes[0])
 			sample.Zone("2")(s.Nodes[1])

@@ -18,6 +18,8 @@ type world struct {
 	*problem
 	engine    *engine.Engine
 	decisions int // pods that the scheduler was asked to place
+	// Of the pods that wait for a node, those that find one while no node is emptied.
+	placeable map[*corev1.Pod]bool
 	trial
 }
 
@@ -43,15 +45,28 @@ func newWorld(ctx context.Context, p *problem) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &world{problem: p, engine: e}, nil
+	w := &world{problem: p, engine: e, placeable: map[*corev1.Pod]bool{}}
+	w.reset(0)
+	if err := w.settle(); err != nil {
+		return nil, err
+	}
+	for _, pod := range p.waiting {
+		w.placeable[pod] = !slices.Contains(w.pending, pod)
+	}
+	return w, nil
+}
+
+// reset takes back all that was tried.
+func (w *world) reset(seed uint64) {
+	w.engine.Reset(seed)
+	w.trial = trial{emptying: map[string]bool{}, dropped: map[string]string{}, at: map[*mover]string{}, critical: maps.Clone(w.criticalBefore)}
 }
 
 // try cordons the nodes and moves their pods away in the given order. Of a node that turns out not to be emptied, all pods
 // go back, its cordon ends, and the others go on: what is in force at the end holds, but not all of it may have come to
 // pass on the same way. So a set is confirmed only when nothing of it was dropped.
 func (w *world) try(ctx context.Context, set map[string]bool, order []*mover, seed uint64) (trial, error) {
-	w.engine.Reset(seed)
-	w.trial = trial{emptying: map[string]bool{}, dropped: map[string]string{}, at: map[*mover]string{}, critical: maps.Clone(w.criticalBefore)}
+	w.reset(seed)
 	for _, name := range w.names {
 		if set[name] {
 			w.emptying[name] = true
@@ -94,11 +109,14 @@ func (w *world) empty(name string) (why string, err error) {
 	return why, errors.Join(err, w.giveUp(name, why))
 }
 
-// settle lets pods that wait for a node have it, which the scheduler would do before anybody else acts. Those that find
-// none stay pending.
+// settle lets pods that wait for a node have it, which the scheduler would do before anybody else acts. A node that one of
+// them needs is not emptied. Those that find none stay pending.
 func (w *world) settle() error {
 	for _, pod := range w.waiting {
 		node, err := w.place(pod)
+		if err == nil && node == "" && w.placeable[pod] {
+			node, err = w.claim(pod)
+		}
 		switch {
 		case err != nil:
 			return err
@@ -112,6 +130,32 @@ func (w *world) settle() error {
 		w.critical[node] += w.sizing.critical(pod, node)
 	}
 	return nil
+}
+
+// claim is the node that a waiting pod has if none is cordoned for the trial, which then is not emptied. Where a cordon alone
+// keeps it from another node, as by spread, no node is.
+func (w *world) claim(pod *corev1.Pod) (string, error) {
+	emptying := slices.Sorted(maps.Keys(w.emptying))
+	for _, name := range emptying {
+		w.engine.Cordon(name, false)
+	}
+	node, err := w.place(pod)
+	if err != nil {
+		return "", err
+	}
+	why := fmt.Sprintf("pod %s waits for a node, and would go to node %s", snapshot.Key(pod), node)
+	needed := map[string]bool{node: true}
+	if node != "" && !w.emptying[node] {
+		needed = maps.Clone(w.emptying)
+	}
+	for _, name := range emptying {
+		if !needed[name] {
+			w.engine.Cordon(name, true)
+		} else if err := w.giveUp(name, why); err != nil {
+			return "", err
+		}
+	}
+	return node, nil
 }
 
 // place is the node that the scheduler chooses, "" if none fits.
