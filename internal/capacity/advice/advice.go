@@ -14,6 +14,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	quantity "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/resource"
 
@@ -61,9 +62,11 @@ type Namespace struct {
 	Pods          int      `json:"pods"`
 	RequestedCPUs float64  `json:"requestedCPUs"`
 	UsedCPUs      *float64 `json:"usedCPUs,omitempty"` // the sum of the pods' p95, else of one moment
-	// GiveBackCPUs is the sum over the pods of which enough is known; none of them: it is missing, and Why says why.
+	// GiveBackCPUs is what the pods of which enough is known request, less what they could; below 0 they request too little.
+	// None of them is known: it is missing, and Why says why.
 	GiveBackCPUs *float64 `json:"giveBackCPUs,omitempty"`
 	PodsKnown    int      `json:"podsKnown"`
+	PodsTooLow   int      `json:"podsTooLow"` // of those, that request less than they could
 	Why          string   `json:"why,omitempty"`
 }
 
@@ -158,6 +161,7 @@ func Make(ctx context.Context, s *snapshot.Snapshot, o Options) (*Advice, error)
 func (a *Advice) addPods(s *snapshot.Snapshot, tiers *plan.Tiers) {
 	workload := s.Workloads()
 	scaled := autoscaled(s)
+	waiting := 0
 	for _, pod := range s.Pods {
 		if snapshot.Ended(pod) {
 			continue
@@ -179,9 +183,18 @@ func (a *Advice) addPods(s *snapshot.Snapshot, tiers *plan.Tiers) {
 		// Who may be critical is treated as if it were.
 		strict := verdict.Tier <= tier.Critical || verdict.Unresolved
 		p.AdvisedCPUs, p.Why = advise(&p, strict, scaled[w])
+		if p.AdvisedCPUs != nil {
+			p.AdvisedCPUs = new(cpus(requestWith(pod, *p.AdvisedCPUs)))
+		}
+		if pod.Spec.NodeName == "" {
+			waiting++
+		}
 		a.Pods = append(a.Pods, p)
 	}
 	slices.SortFunc(a.Pods, func(x, y Pod) int { return cmp.Compare(x.Pod, y.Pod) })
+	if waiting > 0 && len(s.Nodes) > 0 {
+		a.Notes = append(a.Notes, fmt.Sprintf("%d pods wait for a node: the plan gives them theirs first, and leaves those pending that fit on none", waiting))
+	}
 }
 
 // advise is what a pod could request, or why nobody can tell. A critical pod keeps its highest minute, and others what 95 %
@@ -243,7 +256,10 @@ func (a *Advice) addNamespaces() {
 			continue
 		}
 		n.PodsKnown++
-		n.GiveBackCPUs = plus(n.GiveBackCPUs, new(max(0, p.RequestedCPUs-*p.AdvisedCPUs)))
+		n.GiveBackCPUs = plus(n.GiveBackCPUs, new(p.RequestedCPUs-*p.AdvisedCPUs))
+		if *p.AdvisedCPUs > p.RequestedCPUs {
+			n.PodsTooLow++
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		n := all[name]
@@ -353,6 +369,26 @@ func kept[T any](all []T, keep func(T) bool) []T {
 		}
 	}
 	return some
+}
+
+// requestWith is a pod's CPU request, in thousandths, were its containers to request so many CPUs together. Init containers and
+// the pod's overhead want what they want.
+func requestWith(pod *corev1.Pod, containers float64) int64 {
+	as := pod.DeepCopy()
+	as.Spec.Resources = nil
+	if len(as.Spec.Containers) == 0 { // in a snapshot by hand
+		return requestOf(pod)
+	}
+	for i := range as.Spec.Containers {
+		as.Spec.Containers[i].Resources.Requests = nil
+	}
+	for i, c := range as.Spec.InitContainers {
+		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways { // measured with the others
+			as.Spec.InitContainers[i].Resources.Requests = nil
+		}
+	}
+	as.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: *quantity.NewMilliQuantity(int64(math.Ceil(containers*1000-1e-6)), quantity.DecimalSI)}
+	return requestOf(as)
 }
 
 // requestOf is a pod's CPU request, in thousandths.

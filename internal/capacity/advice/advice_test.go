@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -124,6 +125,58 @@ func shop(enforced bool) *snapshot.Snapshot {
 		s.TemperNodes = nil
 	}
 	return s
+}
+
+// What containers were measured to use is not all that a pod requests.
+func TestRequestWith(t *testing.T) {
+	always := corev1.ContainerRestartPolicyAlways
+	requests := func(cpu string) corev1.ResourceRequirements {
+		return corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}}
+	}
+	two := []corev1.Container{{Resources: requests("1")}, {Resources: requests("1")}}
+	for _, c := range []struct {
+		what string
+		spec corev1.PodSpec
+		want int64
+	}{
+		{"two containers", corev1.PodSpec{Containers: two}, 200},
+		{"an init container", corev1.PodSpec{Containers: two, InitContainers: []corev1.Container{{Resources: requests("3")}}}, 3000},
+		{"a sidecar is measured with the others", corev1.PodSpec{Containers: two, InitContainers: []corev1.Container{{Resources: requests("3"), RestartPolicy: &always}}}, 200},
+		{"overhead", corev1.PodSpec{Containers: two, Overhead: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m")}}, 700},
+		{"a request of the whole pod", corev1.PodSpec{Containers: two, Resources: new(requests("4"))}, 200},
+	} {
+		if got := requestWith(&corev1.Pod{Spec: c.spec}, 0.2); got != c.want {
+			t.Errorf("%s: %d, want %d", c.what, got, c.want)
+		}
+	}
+}
+
+func TestWhatIsRequestedTooLittleCounts(t *testing.T) {
+	s := shop(true)
+	s.Use["work/batch"] = snapshot.Use{CPU: resource.MustParse("9"), P95: resource.MustParse("7"), Hours: 48}
+	a, err := Make(t.Context(), s, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(a.Namespaces, func(n Namespace) bool { return n.Namespace == sample.Namespace })
+	if n := a.Namespaces[i]; n.GiveBackCPUs == nil || *n.GiveBackCPUs != -5 || n.PodsTooLow != 1 {
+		t.Errorf("%+v, want -5 CPUs and one pod", n)
+	}
+	if said := strings.Join(a.verdict(), " "); !strings.Contains(said, "Namespaces request 4.5 CPUs too little") {
+		t.Errorf("%q, want 4.5 CPUs too little: 5 of work, less 0.5 of shop", said)
+	}
+}
+
+func TestPodsThatWaitAreSaid(t *testing.T) {
+	s := shop(true)
+	sample.Pod(s, "waits", "", "1", "1Gi")
+	a, err := Make(t.Context(), s, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if said := strings.Join(a.Notes, "; "); !strings.Contains(said, "1 pods wait for a node") {
+		t.Errorf("%q, want that one waits", said)
+	}
 }
 
 func TestWhoseRequestsAreCountedIn(t *testing.T) {

@@ -69,7 +69,11 @@ func (a *Advice) verdict() (said []string) {
 	if back == nil {
 		return append(said, fmt.Sprintf("What namespaces could give back is not known: no pod has %d hours of data.", a.EnoughHours))
 	}
-	return append(said, fmt.Sprintf("Namespaces could give back %s CPUs, by what is known of %d of %d pods.", number(*back), known, len(a.Pods)))
+	could := fmt.Sprintf("Namespaces could give back %s CPUs", number(*back))
+	if *back < 0 {
+		could = fmt.Sprintf("Namespaces request %s CPUs too little", number(-*back))
+	}
+	return append(said, fmt.Sprintf("%s, by what is known of %d of %d pods.", could, known, len(a.Pods)))
 }
 
 // section is a part of the advice in words and a table, for terminals and pages.
@@ -124,6 +128,9 @@ func (a *Advice) namespaceSection() section {
 		back := n.Why
 		if n.GiveBackCPUs != nil {
 			back = number(*n.GiveBackCPUs)
+		}
+		if n.PodsTooLow > 0 {
+			back += fmt.Sprintf(" (%d pods request too little)", n.PodsTooLow)
 		}
 		s.Rows = append(s.Rows, []string{n.Namespace, fmt.Sprint(n.Pods), number(n.RequestedCPUs), perhaps(n.UsedCPUs), back, fmt.Sprint(n.PodsKnown)})
 	}

@@ -85,6 +85,19 @@ func TestPodsOfManifests(t *testing.T) {
 	}
 }
 
+// A file may have the pods of a Deployment and not the ReplicaSet between.
+func TestPodsWithoutTheirReplicaSet(t *testing.T) {
+	r, err := read(nodes + web + strings.Replace(webPod, "namespace: shop,", "namespace: shop, labels: {pod-template-hash: 7d},", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Pods) != 1 {
+		t.Errorf("%d pods, want the one that is there", len(r.Pods))
+	} else if got, want := r.Workloads()(r.Pods[0]), (snapshot.Workload{Namespace: "shop", Kind: "Deployment", Name: "web"}); got != want {
+		t.Errorf("its workload is %v, want %v", got, want)
+	}
+}
+
 // By the older form of its API, too.
 func TestAutoscalersOfManifests(t *testing.T) {
 	for _, version := range []string{"autoscaling/v1", "autoscaling/v2"} {

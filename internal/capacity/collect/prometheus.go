@@ -3,8 +3,10 @@ package collect
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/api"
@@ -28,7 +30,10 @@ const (
 	minutes = `count_over_time((%s)[1d:1m])`
 )
 
-const day = 24 * time.Hour
+const (
+	day          = 24 * time.Hour
+	answerWithin = 2 * time.Minute
+)
 
 // AddPrometheus adds what Prometheus has measured of the snapshot's pods in the days before now. Asked is called after each
 // namespace with how many of them all are done.
@@ -42,18 +47,31 @@ func (r *Result) AddPrometheus(ctx context.Context, url string, window time.Dura
 	if r.Use == nil {
 		r.Use = map[string]snapshot.Use{}
 	}
+	var odd []string
 	namespaces := r.podNamespaces()
 	for i, namespace := range namespaces {
-		use, err := useOf(ctx, server, namespace, days)
+		use, warnings, err := useOf(ctx, server, namespace, days)
 		if err != nil {
 			return fmt.Errorf("Prometheus at %s, namespace %s: %w", client.URL("", nil).Redacted(), namespace, err)
 		}
+		if len(warnings) > 0 { // of a part of its stores, say: what is missing cannot be known
+			return fmt.Errorf("Prometheus at %s, namespace %s, answers with a warning: %s; mend that first", client.URL("", nil).Redacted(), namespace, strings.Join(warnings, "; "))
+		}
 		for _, pod := range r.Pods {
-			if u, ok := use[pod.Name]; ok && pod.Namespace == namespace {
-				r.Use[snapshot.Key(pod)] = u
+			u, ok := use[pod.Name]
+			if !ok || pod.Namespace != namespace {
+				continue
 			}
+			if !u.whole() {
+				odd = append(odd, snapshot.Key(pod))
+				continue
+			}
+			r.Use[snapshot.Key(pod)] = u.Use
 		}
 		asked(i+1, len(namespaces))
+	}
+	if len(odd) > 0 {
+		r.note("no use of %d pods, %s first: Prometheus' answers do not agree, or are no amounts", len(odd), slices.Min(odd))
 	}
 	if len(r.Use) == 0 {
 		r.note("Prometheus has no container_cpu_usage_seconds_total of these pods: does it scrape the kubelets' /metrics/cadvisor?")
@@ -69,35 +87,71 @@ func (r *Result) podNamespaces() (names []string) {
 	return slices.Compact(names)
 }
 
-// useOf is the use of a namespace's pods, by their names.
-func useOf(ctx context.Context, server prometheusv1.API, namespace string, days prometheusv1.Range) (map[string]snapshot.Use, error) {
-	use := map[string]snapshot.Use{}
-	for _, q := range []struct {
+// answers are what Prometheus says of a pod: the same days in each of its answers, or it cannot be known.
+type answers struct {
+	snapshot.Use
+	days [3]map[model.Time]bool // by query
+	odd  bool                   // a value is no amount
+}
+
+func (a *answers) whole() bool {
+	return !a.odd && maps.Equal(a.days[0], a.days[1]) && maps.Equal(a.days[0], a.days[2]) && a.CPU.Cmp(a.P95) >= 0
+}
+
+// useOf is the use of a namespace's pods, by their names, and what Prometheus warns of.
+func useOf(ctx context.Context, server prometheusv1.API, namespace string, days prometheusv1.Range) (use map[string]*answers, warnings []string, err error) {
+	use = map[string]*answers{}
+	for i, q := range []struct {
 		query string
-		note  func(u *snapshot.Use, value float64)
+		note  func(u *answers, value float64)
 	}{
-		{highest, func(u *snapshot.Use, v float64) { u.CPU = larger(u.CPU, v) }},
-		{p95, func(u *snapshot.Use, v float64) { u.P95 = larger(u.P95, v) }},
-		{minutes, func(u *snapshot.Use, v float64) { u.Hours += v / 60 }},
+		{highest, func(u *answers, v float64) { u.CPU = larger(u.CPU, v) }},
+		{p95, func(u *answers, v float64) { u.P95 = larger(u.P95, v) }},
+		{minutes, func(u *answers, v float64) { u.Hours += v / 60 }},
 	} {
-		answer, _, _, err := server.QueryRange(ctx, fmt.Sprintf(q.query, fmt.Sprintf(rates, namespace)), days)
+		answer, warned, err := ask(ctx, server, fmt.Sprintf(q.query, fmt.Sprintf(rates, namespace)), days)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		matrix, ok := answer.(model.Matrix)
-		if !ok {
-			return nil, fmt.Errorf("it answers a range query with a %s", answer.Type())
-		}
-		for _, series := range matrix {
+		warnings = append(warnings, warned...)
+		for _, series := range answer {
 			pod := string(series.Metric["pod"])
 			u := use[pod]
-			for _, sample := range series.Values {
-				q.note(&u, float64(sample.Value))
+			if u == nil {
+				u = &answers{}
+				use[pod] = u
 			}
-			use[pod] = u
+			u.days[i] = map[model.Time]bool{}
+			for _, sample := range series.Values {
+				value := float64(sample.Value)
+				u.days[i][sample.Timestamp] = true
+				if !(value >= 0) || math.IsInf(value, 1) {
+					u.odd = true
+					continue
+				}
+				q.note(u, value)
+			}
 		}
 	}
-	return use, nil
+	return use, warnings, nil
+}
+
+// ask is one query, which has to be answered within answerWithin.
+func ask(ctx context.Context, server prometheusv1.API, query string, days prometheusv1.Range) (model.Matrix, []string, error) {
+	ctx, stop := context.WithTimeoutCause(ctx, answerWithin, fmt.Errorf("it has not answered within %v; ask for less with --window", answerWithin))
+	defer stop()
+	answer, warnings, _, err := server.QueryRange(ctx, query, days)
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			return nil, nil, cause
+		}
+		return nil, nil, err
+	}
+	matrix, ok := answer.(model.Matrix)
+	if !ok {
+		return nil, nil, fmt.Errorf("it answers a range query with a %s", answer.Type())
+	}
+	return matrix, warnings, nil
 }
 
 // larger is the larger of an amount of CPU and a number of CPUs, which is rounded up to thousandths.

@@ -1,6 +1,8 @@
 package snapshot
 
 import (
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -24,6 +26,10 @@ func (s *Snapshot) Workloads() func(*corev1.Pod) Workload {
 		direct := Workload{pod.Namespace, owner.Kind, owner.Name}
 		if owner, ok := above[direct]; ok {
 			return owner
+		}
+		// The ReplicaSet is not in the snapshot. A Deployment names it after itself and this label.
+		if hash := pod.Labels["pod-template-hash"]; owner.Kind == "ReplicaSet" && hash != "" && strings.HasSuffix(owner.Name, "-"+hash) {
+			return Workload{pod.Namespace, "Deployment", strings.TrimSuffix(owner.Name, "-"+hash)}
 		}
 		return direct
 	}
