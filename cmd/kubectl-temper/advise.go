@@ -215,8 +215,9 @@ func (f *adviseFlags) advise(ctx context.Context, r *collect.Result, shapes []ad
 	return a, err
 }
 
+// writeFile makes a file that only its owner may read: a cluster's objects have annotations, and some of those secrets.
 func writeFile(name string, write func(io.Writer) error) error {
-	file, err := os.Create(name)
+	file, err := os.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}

@@ -85,7 +85,7 @@ func TestParseShape(t *testing.T) {
 	}{
 		{"16x64Gi", Shape{CPUs: 16, MemoryGiB: 64, Pods: 110, cores: 8}},
 		{"4x8Gix30", Shape{CPUs: 4, MemoryGiB: 8, Pods: 30, cores: 2}},
-		{"16", Shape{}}, {"x64Gi", Shape{}}, {"0x64Gi", Shape{}}, {"-1x64Gi", Shape{}}, {"NaNx64Gi", Shape{}}, {"16x0", Shape{}}, {"16x64Gix0", Shape{}}, {"16x64Gix1x1", Shape{}},
+		{"16", Shape{}}, {"x64Gi", Shape{}}, {"0x64Gi", Shape{}}, {"-1x64Gi", Shape{}}, {"NaNx64Gi", Shape{}}, {"16x0", Shape{}}, {"16x64", Shape{}}, {"16x64Gix0", Shape{}}, {"16x64Gix1x1", Shape{}},
 	} {
 		got, err := ParseShape(c.text)
 		if got != c.want && err == nil || (err == nil) != (c.want.CPUs > 0) {

@@ -37,7 +37,10 @@ type Shape struct {
 	cores int // physical ones
 }
 
-const gib = 1 << 30
+const (
+	mib = 1 << 20
+	gib = 1 << 30
+)
 
 // ParseShape reads CPUSxMEMORY or CPUSxMEMORYxPODS, as in 16x64Gi.
 func ParseShape(text string) (Shape, error) {
@@ -54,7 +57,7 @@ func ParseShape(text string) (Shape, error) {
 		return fail()
 	}
 	memory, err := resource.ParseQuantity(parts[1])
-	if err != nil || memory.Value() <= 0 {
+	if err != nil || memory.Value() < mib { // a number alone would be bytes
 		return fail()
 	}
 	s.MemoryGiB = float64(memory.Value()) / gib
