@@ -28,7 +28,7 @@ var jvmClasses = []string{jvmFolder + "Service.class", jvmFolder + "Service$Item
 const jvmFolder = "build/guest/jvmservice/"
 
 // GuestPrograms are the load generators and tools of every guest.
-var GuestPrograms = []string{"chain", "cost", "crowd", "lateness", "mcload", "preempt", "quantum", "reach", "resize", "share", "spin", "web"}
+var GuestPrograms = []string{"chain", "cost", "crowd", "lateness", "mcload", "preempt", "quantum", "reach", "readers", "resize", "share", "spin", "web"}
 
 // DefaultAssets is the folder above the one that holds the running program.
 func DefaultAssets() (Assets, error) {

@@ -27,6 +27,7 @@ typedef s64 __s64;
 
 enum bpf_map_type {
 	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_QUEUE = 22,
@@ -34,8 +35,8 @@ enum bpf_map_type {
 	BPF_MAP_TYPE_CGRP_STORAGE = 32,
 };
 enum { BPF_F_NO_PREALLOC = 1, BPF_F_MMAPABLE = 1 << 10, BPF_LOCAL_STORAGE_GET_F_CREATE = 1, BPF_ANY = 0 };
-enum { CLOCK_MONOTONIC = 1, ENOMEM = 12 };
-enum { PF_EXITING = 0x00000004, PF_KTHREAD = 0x00200000 };
+enum { CLOCK_MONOTONIC = 1, ENOMEM = 12, EBUSY = 16 };
+enum { PF_EXITING = 0x00000004, PF_USER_WORKER = 0x00004000, PF_KTHREAD = 0x00200000 };
 enum { SCHED_NORMAL = 0, SCHED_FIFO = 1, SCHED_RR = 2, SCHED_IDLE = 5, SCHED_RESET_ON_FORK = 0x40000000 }; /* of a policy, for user space */
 enum { MAX_RT_PRIO = 100, DEFAULT_PRIO = 120 }; /* static_prio of nice 0 */
 enum { SIGSTOP = 19, SIGNAL_GROUP_EXIT = 0x4, BPF_F_TIMER_CPU_PIN = 2 };
@@ -147,6 +148,7 @@ struct task_struct {
 	int nr_cpus_allowed;
 	const struct cpumask *cpus_ptr;
 	unsigned short migration_disabled;
+	struct set_affinity_pending *migration_pending; /* somebody waits to move it */
 	union rcu_special rcu_read_unlock_special;
 	struct sched_entity se;
 	struct sched_rt_entity rt;
@@ -157,6 +159,9 @@ struct task_struct {
 	int tgid;
 	u64 start_boottime;
 	char comm[16];
+};
+struct pt_regs {
+	unsigned long orig_ax;
 };
 struct rt_prio_array {
 	unsigned long bitmap[2];

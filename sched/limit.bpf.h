@@ -21,6 +21,8 @@
 
 #include "bandwidth.bpf.h"
 
+#define MUCH_OWED (10 * MSEC)
+
 /* Cgroups that hold tasks and whose mode is LIMITS_GAP, a bit each. */
 enum { SLOT_WORDS = MAX_CGROUPS / 64 };
 static u64 holding[SLOT_WORDS];
@@ -213,6 +215,25 @@ __noinline u32 must_wait_for(u32 index, u64 now)
 
 	climb(need_not_wait(&index, now, &by));
 	return by;
+}
+
+static __always_inline bool owes_little(u32 *index, bool *much)
+{
+	struct temper_limit *l = next_limit(index);
+
+	if (!l)
+		return false;
+	*much = l->left_ns < -(s64)MUCH_OWED;
+	return !*much;
+}
+
+/* Has this cgroup, or one above it, used so much beyond its limit that it may hardly use more before it has paid? */
+__noinline bool owes_much(u32 index)
+{
+	bool much = false;
+
+	climb(owes_little(&index, &much));
+	return much;
 }
 
 static __always_inline bool has_gaps(u32 *index, bool *gaps)

@@ -54,7 +54,7 @@ __noinline bool look_at(s32 pid, u64 now)
 		bpf_rcu_read_lock(); /* its mask of CPUs is read */
 		if (kind == QUEUED_HELD) {
 			may_go = may_go_now(p, t, mark - QUEUED_HELD, now);
-			if (!may_go && in_section(p))
+			if (!may_go && in_section(p) && !waits_in_call(p, t))
 				lend_to_section(p, t);
 		} else if (kind == QUEUED_SHARED || kind == QUEUED_PINNED) {
 			age(p, t, now);

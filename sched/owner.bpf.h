@@ -34,6 +34,7 @@
 #define TEMPER_OWNER_BPF_H
 
 #include "gap.bpf.h"
+#include "leave.bpf.h"
 
 /* The flags of contention_begin are macros of include/trace/events/lock.h, and in no type data. */
 enum { LCB_SPIN = 1, LCB_READ = 2, LCB_WRITE = 4, LCB_RT = 8, LCB_PERCPU = 16, LCB_MUTEX = 32 };
@@ -200,6 +201,12 @@ static void mark(struct task_struct *p, struct task_state *t, u64 lock, struct l
 	t->lent_lock = lock;
 }
 
+/* The cgroup whose limits bind a waiter that hands on what it owes to `other`: its own, where that has none. */
+static __always_inline u32 least_bound(struct task_state *t, u32 other)
+{
+	return limit_of(t->cgroup) == NO_SLOT ? t->cgroup : other;
+}
+
 /* Lend to the holder of a lock. If it sleeps for one itself, it is the next to lend, and true is returned. */
 __noinline bool lend_once(struct loan *loan)
 {
@@ -220,6 +227,7 @@ __noinline bool lend_once(struct loan *loan)
 		}
 		loan->lock = t->wanted_lock;
 		loan->lender = p->pid;
+		loan->cgroup = least_bound(t, loan->cgroup);
 		more = loan->lock;
 	}
 	bpf_task_release(p);
@@ -229,7 +237,7 @@ __noinline bool lend_once(struct loan *loan)
 /* A task sleeps for a lock, and leaves this CPU. Partner: end_wait(). */
 static void lend(struct task_struct *p, struct task_state *t, s32 cpu)
 {
-	struct loan loan = { t->wanted_lock, p->pid, owes(p, t) ? t->lender_cgroup : t->cgroup, t->tier, cpu };
+	struct loan loan = { t->wanted_lock, p->pid, owes(p, t) ? least_bound(t, t->lender_cgroup) : t->cgroup, t->tier, cpu };
 	int i;
 
 	if (!loan.lock || loan.tier >= TIER_BACKGROUND)
@@ -390,7 +398,7 @@ __noinline bool take_holder(s32 cpu)
 	if (!p)
 		return false;
 	t = task_state(p);
-	if (t && t->queued >= QUEUED_HELD && (in_section(p) || owes_beyond(p, t, t->queued - QUEUED_HELD)))
+	if (t && t->queued >= QUEUED_HELD && ((in_section(p) && !waits_in_call(p, t)) || owes_beyond(p, t, t->queued - QUEUED_HELD)))
 		let_go_holder(p->pid, t->queued - QUEUED_HELD);
 	if (t && t->queued) {
 		section = !owes(p, t);

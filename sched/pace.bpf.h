@@ -27,6 +27,7 @@
 #ifndef TEMPER_PACE_BPF_H
 #define TEMPER_PACE_BPF_H
 
+#include "leave.bpf.h"
 #include "limit.bpf.h"
 #include "progress.bpf.h"
 
@@ -36,7 +37,7 @@
 #define LEAST_REST ((s64)MSEC / 50) /* a turn that has no more left is over */
 #define USEC 1000ULL
 
-enum { HOLD_QUEUES = 0x100000, MOST_AT_ONCE = 24, FEW = 8, MOST_PASSED = 32, EBUSY = 16 };
+enum { HOLD_QUEUES = 0x100000, MOST_AT_ONCE = 24, FEW = 8, MOST_PASSED = 32 };
 
 struct limit_timer {
 	struct bpf_timer timer;
@@ -69,7 +70,7 @@ static __noinline u32 admit(struct task_struct *p, struct task_state *t, u64 now
 	if (index == NO_SLOT || t->prepaid)
 		return NO_SLOT;
 	by = must_wait_for(index, now);
-	if (by != NO_SLOT && !never_held(p, t, by))
+	if (by != NO_SLOT && !never_held(p, t, by) && !has_to_leave_first(p, t))
 		return by;
 	begin_admission(t, index);
 	return NO_SLOT;
@@ -83,14 +84,30 @@ static void start_letting_go(u32 index, u64 ns)
 		scheduler_error("cannot start the timer of limit %u", index);
 }
 
+/* Has it waited for longer than whoever a cgroup would let go of next? */
+static __noinline bool comes_first(struct task_state *t, u32 by)
+{
+	struct bpf_iter_scx_dsq it;
+	struct task_struct *next;
+	bool first = false;
+
+	if (bpf_iter_scx_dsq_new(&it, hold_queue(by), 0) == 0 && (next = bpf_iter_scx_dsq_next(&it))) {
+		struct task_state *its = task_state(next);
+
+		first = its && (s64)(t->held_at - its->held_at) < 0;
+	}
+	bpf_iter_scx_dsq_destroy(&it);
+	return first;
+}
+
 static void hold(struct task_struct *p, struct task_state *t, u32 by, u64 now, u64 enq_flags)
 {
 	queue_position(p, t);
-	/* It was let go of, and others took the time: it comes before those that have come later. */
-	if (t->held_at)
-		enq_flags |= ENQ_HEAD;
-	else
+	/* It was let go of and others took the time, or the kernel has taken it out: for another priority, or in leave.bpf.h's call. */
+	if (!t->held_at)
 		t->held_at = now;
+	else if (comes_first(t, by))
+		enq_flags |= ENQ_HEAD;
 	t->queued_cpu = scx_bpf_task_cpu(p);
 	t->queued = QUEUED_HELD + by;
 	if (begin_hold(by, now))
@@ -129,7 +146,7 @@ static __noinline bool follow_mark(struct bpf_iter_scx_dsq *it, struct task_stru
 /* Has it waited in vain for so long, or does somebody wait for it? */
 static __always_inline bool may_go_now(struct task_struct *p, struct task_state *t, u32 by, u64 now)
 {
-	return asked_to_end(p, t) || (t->lent_lock && !is_within(t->lender_cgroup, by)) || (s64)(now - t->held_at) > (s64)LONGEST_HOLD;
+	return asked_to_end(p, t) || owes_beyond(p, t, by) || (s64)(now - t->held_at) > (s64)LONGEST_HOLD;
 }
 
 /* Take the time of its next turn now: when it gets to run, others might have. */
@@ -418,7 +435,10 @@ static __noinline bool turn_must_end(struct task_struct *p, struct task_state *t
 {
 	u32 index = limit_of(t->cgroup), by = index == NO_SLOT ? NO_SLOT : must_wait_for(index, now);
 
-	return by != NO_SLOT && !never_held(p, t, by);
+	if (by != NO_SLOT && !never_held(p, t, by) && !has_to_leave_first(p, t))
+		return true;
+	leave_call(t);
+	return false;
 }
 
 /* A task begins to run here, or goes on: for how long may it? */
@@ -430,6 +450,7 @@ static __noinline void begin_turn(struct task_struct *p, struct task_state *t, s
 
 	if (index == NO_SLOT) {
 		t->held_at = 0;
+		t->beyond_until = 0;
 		return;
 	}
 	if (t->prepaid && t->prepaid_by != index) {
@@ -448,10 +469,13 @@ static __noinline void begin_turn(struct task_struct *p, struct task_state *t, s
 	/* What was counted while it was taken off the CPU belongs to this turn. More is of a time without a limit. */
 	if (p->se.sum_exec_runtime - t->turn_exec > QUANTUM)
 		t->turn_exec = p->se.sum_exec_runtime;
-	if (time <= 0 && !t->in_gap && !c->lent_section && !never_held(p, t, -time)) {
+	if (time <= 0 && !t->in_gap && !c->lent_section && !never_held(p, t, -time) && !has_to_leave_first(p, t)) {
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 		return;
 	}
+	if (time > 0)
+		t->beyond_until = 0;
+	leave_call(t);
 	t->held_at = 0;
 	c->turn_ends = now + (t->granted ?: SHORTEST_TURN);
 	/* One that comes earlier, for a turn that was cut short, starts it anew. */

@@ -107,6 +107,7 @@ struct task_state {
 	u64 prepaid;	  /* ns of the next turn, taken when it was let go of */
 	u32 prepaid_by;	  /* slot of the limit from which they were taken */
 	u64 turn_exec;	  /* sum_exec_runtime as its turn began */
+	u64 beyond_until; /* sum_exec_runtime up to which it goes on beyond its limit, until it has left the kernel; 0: it does not */
 	u64 held_at;	  /* since when it waits for its limit; 0: it has had a turn since */
 	u64 stop_asked_exec; /* sum_exec_runtime + 1 when its process was seen to be asked to stop; 0: it is not */
 	u64 charged_exec; /* sum_exec_runtime up to which it has been charged */

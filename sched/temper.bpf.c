@@ -223,6 +223,8 @@ void BPF_PROG(temper_dispatch, s32 cpu, struct task_struct *prev)
 			over = turn_must_end(prev, t, now);
 		}
 		t->in_gap = over && gaps_beyond(t->limited);
+		if (t->in_gap)
+			t->beyond_until = 0;
 		/* Its turn goes on for as long as others wait for what it holds. */
 		if (c->parole && !over && owes(prev, t) && !higher_queued(t->lent_tier, cpu)) {
 			set_slice(prev, slice_ns[TIER_BACKGROUND]);

@@ -188,3 +188,21 @@ func TestKeptLimitsOfAllShapes(t *testing.T) {
 		t.Error("the kernel takes a burst beyond the quota: what does Temper make of it?")
 	}
 }
+
+// For a change of its priority the kernel takes a task out of the queue where it is held, and puts it back: not before the others.
+func turnsOfWhoIsChanged(t *testing.T) {
+	const cg, least, most = "/limited", 0.15, 0.35
+	limit(t, cg, 20*time.Millisecond, 100*time.Millisecond)
+	group := spin(t, cg, 4)
+	changed, began := group[0], time.Now()
+	before, all := changed.cpuTime(t), usage(t, cg)
+	for i := 0; time.Since(began) < time.Second; i++ {
+		changed.nice(t, 1+i%2)
+		time.Sleep(time.Millisecond)
+	}
+	share := float64(changed.cpuTime(t)-before) / float64(usage(t, cg)-all)
+	t.Logf("one of four, whose priority changes each millisecond, has %.3f of their time", share)
+	if share < least || share > most {
+		t.Errorf("want %.2f to %.2f", least, most)
+	}
+}

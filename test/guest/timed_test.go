@@ -69,6 +69,7 @@ func TestTimedLimits(t *testing.T) {
 		{"Burst", burst},
 		{"AheadIsPaidBack", aheadIsPaidBack},
 		{"HeldTasksObey", heldTasksObey},
+		{"TurnsOfWhoIsChanged", turnsOfWhoIsChanged},
 		{"ModesOfCgroups", modesOfCgroups},
 	})
 }

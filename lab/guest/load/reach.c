@@ -86,7 +86,7 @@ static void do_it(const struct trick *t, int number, int said)
 
 int main(int argc, char **argv)
 {
-	int said[2];
+	int said[2], all_are_there[2];
 	char byte;
 
 	errno = EINVAL;
@@ -95,7 +95,7 @@ int main(int argc, char **argv)
 	own = argv[2];
 	if (!strcmp(argv[3], "container"))
 		enter_container();
-	check(!pipe(said), "pipe");
+	check(!pipe(said) && !pipe(all_are_there), "pipe");
 	for (size_t i = 0; i < sizeof(tricks) / sizeof(tricks[0]); i++) {
 		const struct trick *t = &tricks[i];
 		bool known = !strcmp(argv[1], t->name);
@@ -109,11 +109,15 @@ int main(int argc, char **argv)
 
 			check(child >= 0, "fork");
 			if (child == 0) {
+				/* Those that try already would keep this process from forking the rest. */
+				close(all_are_there[1]);
+				check(read(all_are_there[0], &byte, 1) == 0, "pipe");
 				if (t->round == vfork_one || t->round == vfork_sibling)
 					check(write(said[1], "d", 1) == 1, "pipe"); /* it never comes back */
 				do_it(t, n, said[1]);
 			}
 		}
+		close(all_are_there[1]);
 		for (int n = 0; n < t->processes; n++) {
 			check(read(said[0], &byte, 1) == 1, "a child");
 			refused |= byte == 'r';
