@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -46,14 +47,11 @@ func (l *Lab) addPeer(ctx context.Context, arm plan.Arm, files map[string]string
 	if err != nil {
 		return err
 	}
-	files["bin/"+arm.Command[0]] = program
-	needed, _, err := libraryClosure("/", program)
+	needed, _, err := closureOf("/", place{"bin/" + arm.Command[0], program})
 	if err != nil {
 		return err
 	}
-	for _, library := range needed[1:] {
-		files[library] = "/" + library
-	}
+	maps.Copy(files, needed)
 	for _, word := range arm.Command[1:] {
 		if _, name, ok := strings.Cut(word, "/etc/"); ok {
 			if files["etc/"+name], err = l.assets.file(peersFolder + name); err != nil {

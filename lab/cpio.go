@@ -6,7 +6,6 @@ import (
 	"os"
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/cavaliergopher/cpio"
 )
@@ -32,7 +31,7 @@ func (a archive) dir(name string) {
 }
 
 func (a archive) add(name string, n node) {
-	name = strings.TrimPrefix(path.Clean("/"+name), "/")
+	name = inArchive(name)
 	a.dir(path.Dir(name))
 	a[name] = n
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -22,7 +21,7 @@ type ExecOptions struct {
 	Append   []string // words for the kernel's command line
 	Argv     []string
 	Env      []string          // added to the guest's own
-	Files    map[string]string // path in the guest: path on the host
+	Files    map[string]string // path in the guest: file or folder on the host; what programs need comes with them
 	Deadline time.Duration     // real time; the guest is stopped after it
 	Output   io.Writer         // what the command prints, as it prints it
 	Console  string            // file on the host for what the guest's kernel says; "": none
@@ -134,14 +133,9 @@ func (l *Lab) execOverlay(o ExecOptions) (archive, error) {
 		overlay.program(program, path)
 	}
 	for name, host := range o.Files {
-		info, err := os.Stat(host)
-		if err != nil {
-			return nil, exit.New(exit.Usage, "", "cannot put a file into the guest: %w", err)
+		if err := overlay.bring(name, host); err != nil {
+			return nil, err
 		}
-		if !info.Mode().IsRegular() {
-			return nil, exit.New(exit.Usage, "", "cannot put %s into the guest: it is not a regular file", host)
-		}
-		overlay.file(name, host, info.Mode())
 	}
 	return overlay, nil
 }

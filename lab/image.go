@@ -70,10 +70,10 @@ func (a archive) addService(userland string) error {
 	if err != nil {
 		return err
 	}
-	for _, f := range files {
-		a.program(f, filepath.Join(userland, f))
-		if filepath.Base(f) == loaderName {
-			a.link("lib64/"+loaderName, "/"+f)
+	for guest, host := range files {
+		a.program(guest, host)
+		if filepath.Base(guest) == loaderName {
+			a.link("lib64/"+loaderName, "/"+guest)
 		}
 	}
 	return nil

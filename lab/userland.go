@@ -2,17 +2,15 @@ package lab
 
 import (
 	"context"
-	"debug/elf"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"temper.dev/temper/lab/plan"
 )
 
 // The guest's userland is Debian 12's, whatever the host: the service that is measured must be the
@@ -23,14 +21,6 @@ const (
 	shellBinary   = "bin/busybox"
 	loaderName    = "ld-linux-x86-64.so.2"
 )
-
-// libraryDirs are where Debian keeps shared libraries, and where the loader looks unasked; then systemd's and Java's, whose
-// programs say where to look.
-var libraryDirs = []string{
-	"lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu",
-	"usr/lib/x86_64-linux-gnu/systemd",
-	plan.JavaHome[1:] + "/lib", plan.JavaHome[1:] + "/lib/server",
-}
 
 // userland returns the folder that holds the distribution's part of every guest, as unpacked
 // packages, and fetches it where it is not cached.
@@ -136,9 +126,7 @@ func (c Cache) packageFiles(ctx context.Context, notify func(string), name strin
 		if err != nil {
 			return nil, err
 		}
-		for _, file := range needed {
-			files[file] = filepath.Join(root, file)
-		}
+		maps.Copy(files, needed)
 	}
 	for _, place := range data {
 		err := filepath.WalkDir(filepath.Join(root, place), func(file string, entry fs.DirEntry, err error) error {
@@ -158,50 +146,6 @@ func (c Cache) packageFiles(ctx context.Context, notify func(string), name strin
 		}
 	}
 	return files, nil
-}
-
-// libraryClosure lists the files under root that binary needs to start, itself and the loader
-// included (libc asks for it), and the names of those that are missing.
-func libraryClosure(root, binary string) (files, missing []string, err error) {
-	files = []string{binary}
-	seen := map[string]bool{}
-	for i := 0; i < len(files); i++ {
-		needed, err := neededBy(filepath.Join(root, files[i]))
-		if err != nil {
-			return nil, nil, err
-		}
-		for _, name := range needed {
-			if seen[name] {
-				continue
-			}
-			seen[name] = true
-			if file := findLibrary(root, name); file != "" {
-				files = append(files, file)
-				continue
-			}
-			missing = append(missing, name)
-		}
-	}
-	return files, missing, nil
-}
-
-func neededBy(path string) ([]string, error) {
-	f, err := elf.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	defer f.Close()
-	return f.ImportedLibraries()
-}
-
-func findLibrary(root, name string) string {
-	for _, dir := range libraryDirs {
-		file := filepath.Join(dir, name)
-		if _, err := os.Stat(filepath.Join(root, file)); err == nil {
-			return file
-		}
-	}
-	return ""
 }
 
 // applets lists the commands that busybox plays. It is static, so it runs on the host too.

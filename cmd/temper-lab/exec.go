@@ -32,6 +32,7 @@ its executed instructions. Nothing it does outlives it.`,
   temper-lab exec --kernel 7.0 -- temper doctor
   temper-lab exec --append isolcpus=1 -- temper doctor
   temper-lab exec --topology 1x2x2 -- cat /sys/devices/system/cpu/cpu0/topology/thread_siblings_list
+  temper-lab exec --file /bin/curl=/usr/bin/curl -- curl --version
   temper-lab exec --file /etc/temper.yaml=packaging/temper.yaml -- temper agent --config /etc/temper.yaml`,
 		Args: cli.UsageArgs(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -68,7 +69,7 @@ its executed instructions. Nothing it does outlives it.`,
 	cmd.Flags().StringVar(&o.Topology, "topology", "", "`SOCKETSxCORESxTHREADS` of the virtual CPUs, instead of --cpus; not with --deterministic")
 	cmd.Flags().BoolVar(&deterministic, "deterministic", false, "a guest second is a number of instructions, not of the host's")
 	cmd.Flags().StringArrayVar(&o.Append, "append", nil, "`WORD` of the kernel's command line, as isolcpus=1; may be repeated")
-	cmd.Flags().StringArrayVar(&files, "file", nil, "GUESTPATH=HOSTPATH: put a file into the guest; may be repeated")
+	cmd.Flags().StringArrayVar(&files, "file", nil, "GUESTPATH=HOSTPATH: put a file or a folder into the guest, with the libraries that its programs need; may be repeated")
 	cmd.Flags().StringArrayVar(&o.Env, "env", nil, "NAME=VALUE: set a variable for the command; may be repeated")
 	cmd.Flags().DurationVar(&o.Deadline, "timeout", 10*time.Minute, "stop the guest after this time; a fast one first says where each task hangs")
 	cmd.Flags().StringVar(&o.Console, "console", "", "keep what the guest's kernel says in this file")

@@ -1,0 +1,243 @@
+package lab
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"temper.dev/temper/internal/base/exit"
+	"temper.dev/temper/lab/plan"
+)
+
+// libraryDirs are where Debian keeps shared libraries, and where the loader looks unasked; systemd's and Java's, whose
+// programs say where to look; and where loaders of other distributions look.
+var libraryDirs = []string{
+	"lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu",
+	"usr/lib/x86_64-linux-gnu/systemd",
+	plan.JavaHome[1:] + "/lib", plan.JavaHome[1:] + "/lib/server",
+	"lib64", "usr/lib64", "lib", "usr/lib",
+}
+
+// dynamics is what a program or a shared library asks of the loader.
+type dynamics struct {
+	interpreter string   // the loader's path; "": none
+	needed      []string // names of shared libraries
+	runpath     []string // where to look for them first; $ORIGIN is its own folder
+}
+
+var errNoELF = errors.New("it is no ELF file")
+
+// readDynamics reads what a file asks of the loader: programs of strangers are not run for it, as ldd does.
+func readDynamics(file string) (dynamics, error) {
+	d := dynamics{}
+	f, err := elf.Open(file)
+	if _, bad := errors.AsType[*elf.FormatError](err); bad || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return d, errNoELF
+	}
+	if err != nil {
+		return d, err
+	}
+	defer f.Close()
+	if f.Machine != elf.EM_X86_64 || f.Class != elf.ELFCLASS64 || f.Type != elf.ET_EXEC && f.Type != elf.ET_DYN {
+		return d, exit.New(exit.Usage, "bring one for x86-64", "%s is for %s, and the guest's processor is x86-64",
+			file, strings.TrimPrefix(f.Machine.String(), "EM_"))
+	}
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP {
+			name, err := io.ReadAll(p.Open())
+			if err != nil {
+				return d, fmt.Errorf("%s: %w", file, err)
+			}
+			d.interpreter = strings.TrimRight(string(name), "\x00")
+		}
+	}
+	if d.needed, err = f.ImportedLibraries(); err != nil {
+		return d, fmt.Errorf("%s: %w", file, err)
+	}
+	for _, tag := range []elf.DynTag{elf.DT_RPATH, elf.DT_RUNPATH} {
+		paths, err := f.DynString(tag)
+		if err != nil {
+			return d, fmt.Errorf("%s: %w", file, err)
+		}
+		for _, p := range paths {
+			d.runpath = append(d.runpath, strings.Split(p, ":")...)
+		}
+	}
+	return d, nil
+}
+
+// place is a file's path in the guest, without the leading slash, and on this host.
+type place struct{ guest, host string }
+
+// libraryClosure is what a program below root needs to start, itself and the loader included: paths in the guest, and on
+// this host. missing are the names of those that are not there.
+func libraryClosure(root, program string) (files map[string]string, missing []string, err error) {
+	return closureOf(root, place{program, filepath.Join(root, program)})
+}
+
+// closureOf is the same for a program that has another path in the guest than here.
+func closureOf(root string, program place) (files map[string]string, missing []string, err error) {
+	files = map[string]string{program.guest: program.host}
+	seen := map[string]bool{}
+	for queue := []place{program}; len(queue) > 0; queue = queue[1:] {
+		d, err := readDynamics(queue[0].host)
+		if err != nil {
+			return nil, nil, err
+		}
+		if d.interpreter != "" {
+			// By its name: a package's link to its loader is absolute, and would lead to this host's.
+			d.needed = append(d.needed, d.interpreter)
+		}
+		for _, name := range d.needed {
+			if seen[name] {
+				continue
+			}
+			seen[name] = true
+			found, ok := findLibrary(root, name, lookedIn(root, queue[0], d.runpath))
+			if !ok {
+				missing = append(missing, name)
+				continue
+			}
+			if files[found.guest] == "" {
+				files[found.guest] = found.host
+				queue = append(queue, found)
+			}
+		}
+	}
+	return files, missing, nil
+}
+
+// lookedIn are the folders in which the loader looks for what a file needs.
+func lookedIn(root string, of place, runpath []string) []place {
+	var dirs []place
+	for _, dir := range runpath {
+		after, own := strings.CutPrefix(strings.ReplaceAll(dir, "${ORIGIN}", "$ORIGIN"), "$ORIGIN")
+		switch {
+		case own:
+			dirs = append(dirs, place{filepath.Join(filepath.Dir(of.guest), after), filepath.Join(filepath.Dir(of.host), after)})
+		case filepath.IsAbs(dir):
+			dirs = append(dirs, place{dir[1:], filepath.Join(root, dir)})
+		}
+	}
+	for _, dir := range libraryDirs {
+		dirs = append(dirs, place{dir, filepath.Join(root, dir)})
+	}
+	return dirs
+}
+
+func findLibrary(root, name string, dirs []place) (place, bool) {
+	for _, dir := range dirs {
+		found := place{filepath.Join(dir.guest, filepath.Base(name)), filepath.Join(dir.host, filepath.Base(name))}
+		if _, err := os.Stat(found.host); err == nil {
+			return found, true
+		}
+	}
+	if !filepath.IsAbs(name) {
+		return place{}, false
+	}
+	found := place{name[1:], filepath.Join(root, name)}
+	_, err := os.Stat(found.host)
+	return found, err == nil
+}
+
+// bring adds a file or a folder of this host, and what the programs in it need to start.
+func (a archive) bring(guest, host string) error {
+	info, err := os.Stat(host)
+	switch {
+	case err != nil:
+		return exit.New(exit.Usage, "", "cannot put a file into the guest: %w", err)
+	case info.IsDir():
+		return a.bringFolder(guest, host)
+	case !info.Mode().IsRegular():
+		return exit.New(exit.Usage, "", "cannot put %s into the guest: it is neither a file nor a folder", host)
+	}
+	a.file(guest, host, info.Mode())
+	if info.Mode()&0o111 == 0 {
+		return nil
+	}
+	return a.bringLibraries(place{inArchive(guest), host}, nil)
+}
+
+func (a archive) bringFolder(guest, host string) error {
+	a.dir(inArchive(guest))
+	names := map[string]bool{}
+	var programs []place
+	err := filepath.WalkDir(host, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		below, err := filepath.Rel(host, file)
+		if err != nil {
+			return err
+		}
+		in := place{inArchive(filepath.Join(guest, below)), file}
+		switch mode := entry.Type(); {
+		case mode.IsDir():
+			a.dir(in.guest)
+		case mode&fs.ModeSymlink != 0:
+			target, err := os.Readlink(file)
+			if err != nil {
+				return err
+			}
+			names[entry.Name()] = true
+			a.link(in.guest, target)
+		case mode.IsRegular():
+			info, err := entry.Info()
+			if err != nil {
+				return err
+			}
+			names[entry.Name()] = true
+			a.file(in.guest, file, info.Mode())
+			if info.Mode()&0o111 != 0 {
+				programs = append(programs, in)
+			}
+		default:
+			return exit.New(exit.Usage, "leave it out of the folder", "cannot put %s into the guest: it is no file, folder or link", file)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, p := range programs {
+		if err := a.bringLibraries(p, names); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bringLibraries adds what a file needs to start, if it is a program. Names of carried are those of files that come with it:
+// whoever brings them says where they are (LD_LIBRARY_PATH).
+func (a archive) bringLibraries(program place, carried map[string]bool) error {
+	files, missing, err := closureOf("/", program)
+	if errors.Is(err, errNoELF) { // a script
+		return nil
+	}
+	if _, foreign := errors.AsType[*exit.Error](err); foreign && carried != nil { // one of a folder's many
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	missing = slices.DeleteFunc(missing, func(name string) bool { return carried[filepath.Base(name)] })
+	if len(missing) > 0 {
+		return exit.New(exit.Usage, "install what has it, or link the program statically",
+			"%s needs %s, which this host does not have", program.host, strings.Join(missing, ", "))
+	}
+	for guest, host := range files {
+		if guest != program.guest {
+			a.program(guest, host)
+		}
+	}
+	return nil
+}
+
+// inArchive is a path of the guest as the archive's keys are.
+func inArchive(guest string) string { return strings.TrimPrefix(filepath.Clean("/"+guest), "/") }
