@@ -191,6 +191,7 @@ test-lab: build ## the lab is deterministic, and Temper keeps its bars against s
 	bin/temper-lab bench compare build/lab-1.json build/lab-2.json
 	@# It leaves as its command does, also where something that was started goes on.
 	bin/temper-lab exec --timeout 60s -- sh -c 'sleep 1000 & exit 3'; [ $$? = 3 ]
+	$(GO) test -count=1 -tags lab ./test/lab
 	rm -rf build/guard
 	$(MEASURE_GUARD) --seeds 1
 	$(JUDGE_GUARD) || { $(MEASURE_GUARD) --seeds 2-3 && $(JUDGE_GUARD) || { cat build/guard.txt; exit 1; }; }
@@ -247,7 +248,7 @@ lint: ## formatting, vet, and whether the generated source is up to date
 	@unformatted=$$(gofmt -l api cmd internal lab packaging pathfence test tools); \
 	if [ -n "$$unformatted" ]; then echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
-	$(GO) vet -tags guest,kubernetes,scale,e2e,object,packages,host . ./test/... ./internal/capacity/...
+	$(GO) vet -tags guest,kubernetes,lab,scale,e2e,object,packages,host . ./test/... ./internal/capacity/...
 	$(GO) vet -tags pathfence ./pathfence/bench
 	cd tools/image && $(GO) vet .
 	cd tools/chart && $(GO) vet -tags kubernetes .

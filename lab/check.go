@@ -25,7 +25,7 @@ const (
 // CheckPlan refuses what would fail in the guest, or measure something else than was meant.
 func CheckPlan(p plan.Plan) error {
 	usage := func(cure, format string, args ...any) error { return exit.New(exit.Usage, cure, format, args...) }
-	if !slices.Contains(scenarioNames(), p.Scenario) {
+	if p.Workload == nil && !slices.Contains(scenarioNames(), p.Scenario) {
 		return usage("choose one of "+strings.Join(scenarioNames(), ", "), "no scenario %q", p.Scenario)
 	}
 	for _, name := range p.Arms {
@@ -49,7 +49,7 @@ func CheckPlan(p plan.Plan) error {
 		return usage("", "no steps")
 	case p.Seconds <= 0 || p.WarmUp <= 0:
 		return usage("", "windows and warm-up need a length above 0")
-	case p.Scenario != plan.Chain && (p.Load <= 0 || p.Load > 1):
+	case p.Scenario != plan.Chain && (p.Workload == nil || p.Workload.Rate == 0) && (p.Load <= 0 || p.Load > 1):
 		return usage("", "load is a fraction of saturation above 0 and up to 1, not %v", p.Load)
 	case p.Scenario == plan.Chain && p.Load != 0:
 		return usage("leave --load out", "the rate of scenario chain is fixed")

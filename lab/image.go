@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"path/filepath"
 
 	"temper.dev/temper/lab/plan"
@@ -20,9 +21,10 @@ type image struct {
 	hash string
 }
 
-// packImage packs the guest. What its arms attach is given among more, so that a stock
-// guest, and a study of stock, stay the same while the scheduler is worked on.
-func packImage(ctx context.Context, userland string, assets Assets, more map[string]string) (image, error) {
+// packImage packs the guest. What its arms attach is given beside, so that a stock guest, and a study of stock, stay the
+// same while the scheduler is worked on. more takes the place of what is there: programs of a newer distribution bring a
+// newer C library, which serves those of an older one, too.
+func packImage(ctx context.Context, userland string, assets Assets, attached map[string]string, more archive) (image, error) {
 	a := archive{}
 	for _, dir := range []string{"dev", "etc", "proc", "root", "run", "sys", "tmp", "var/log", "var/run"} {
 		a.dir(dir)
@@ -39,11 +41,12 @@ func packImage(ctx context.Context, userland string, assets Assets, more map[str
 	if err := a.addOurs(assets); err != nil {
 		return image{}, err
 	}
-	for place, host := range more {
+	for place, host := range attached {
 		if _, there := a[place]; !there { // a library of the service
 			a.program(place, host)
 		}
 	}
+	maps.Copy(a, more)
 	var out bytes.Buffer
 	if err := a.write(&out); err != nil {
 		return image{}, err

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"maps"
 	"time"
 
 	"temper.dev/temper/internal/evidence/bench"
@@ -43,8 +42,8 @@ func Open(ctx context.Context, o Options, arms []string) (*Lab, error) {
 	return open(ctx, o, arms, nil)
 }
 
-// open also puts more into the guest, if more is not nil: paths there, and on this host.
-func open(ctx context.Context, o Options, arms []string, more func(context.Context, *Lab, func(string)) (map[string]string, error)) (*Lab, error) {
+// open also puts more into the guest, if more is not nil.
+func open(ctx context.Context, o Options, arms []string, more func(context.Context, *Lab, func(string)) (archive, error)) (*Lab, error) {
 	l := &Lab{cache: o.Cache, assets: o.Assets}
 	var err error
 	if l.cache == "" {
@@ -80,14 +79,13 @@ func open(ctx context.Context, o Options, arms []string, more func(context.Conte
 	if err != nil {
 		return nil, err
 	}
+	var added archive
 	if more != nil {
-		added, err := more(ctx, l, o.notify)
-		if err != nil {
+		if added, err = more(ctx, l, o.notify); err != nil {
 			return nil, err
 		}
-		maps.Copy(files, added)
 	}
-	if l.image, err = l.packGuest(ctx, files, o.notify); err != nil {
+	if l.image, err = l.packGuest(ctx, files, added, o.notify); err != nil {
 		return nil, err
 	}
 	l.Hashes.Guest = l.image.hash
@@ -122,7 +120,7 @@ func (l *Lab) hashBPF() error {
 	return err
 }
 
-func (l *Lab) packGuest(ctx context.Context, files map[string]string, notify func(string)) (image, error) {
+func (l *Lab) packGuest(ctx context.Context, attached map[string]string, more archive, notify func(string)) (image, error) {
 	unlock, err := l.cache.lock()
 	if err != nil {
 		return image{}, err
@@ -132,5 +130,5 @@ func (l *Lab) packGuest(ctx context.Context, files map[string]string, notify fun
 	if err != nil {
 		return image{}, err
 	}
-	return packImage(ctx, userland, l.assets, files)
+	return packImage(ctx, userland, l.assets, attached, more)
 }

@@ -132,5 +132,12 @@ func openLimits(ctx context.Context, o Options, p plan.Limits) (*Lab, error) {
 		arm, _ := plan.FindLimitArm(name)
 		arms = append(arms, arm.Under)
 	}
-	return open(ctx, o, arms, findLimited(p.Service).files)
+	return open(ctx, o, arms, func(ctx context.Context, l *Lab, notify func(string)) (archive, error) {
+		files, err := findLimited(p.Service).files(ctx, l, notify)
+		a := archive{}
+		for guest, host := range files {
+			a.program(guest, host)
+		}
+		return a, err
+	})
 }

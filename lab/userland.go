@@ -45,6 +45,66 @@ func (c Cache) packages(ctx context.Context, notify func(string), name string, p
 	})
 }
 
+// ownFiles lists, in a folder of packages, the files of the one that was asked for.
+const ownFiles = ".own"
+
+// wholePackage returns a folder with a package and the libraries that its programs need, and the package's own files that
+// are of use to a program.
+func (c Cache) wholePackage(ctx context.Context, notify func(string), name string) (root string, own []string, err error) {
+	unlock, err := c.lock()
+	if err != nil {
+		return "", nil, err
+	}
+	defer unlock()
+	root, err = c.unpacked(ctx, userlandSuite+"-whole-"+name, name, notify, func(s *suite, dir string) error {
+		if err := s.download(ctx, dir, name); err != nil {
+			return err
+		}
+		own, err := filesBelow(dir)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, ownFiles), []byte(strings.Join(own, "\n")), 0o644); err != nil {
+			return err
+		}
+		return s.downloadWithLibraries(ctx, dir, name, programsAmong(dir, own)...)
+	})
+	if err != nil {
+		return "", nil, err
+	}
+	text, err := os.ReadFile(filepath.Join(root, ownFiles))
+	return root, strings.Split(string(text), "\n"), err
+}
+
+// filesBelow lists files and links, but for what people read.
+func filesBelow(dir string) (files []string, err error) {
+	err = filepath.WalkDir(dir, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		below, err := filepath.Rel(dir, file)
+		if entry.IsDir() {
+			if slices.Contains([]string{"usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/lintian"}, below) {
+				return fs.SkipDir
+			}
+			return err
+		}
+		files = append(files, below)
+		return err
+	})
+	return files, err
+}
+
+// programsAmong are the ELF files that have a loader.
+func programsAmong(dir string, files []string) (programs []string) {
+	for _, file := range files {
+		if d, err := readDynamics(filepath.Join(dir, file)); err == nil && d.interpreter != "" {
+			programs = append(programs, file)
+		}
+	}
+	return programs
+}
+
 // unpacked returns a folder of packages, which download fills where it is not cached. The cache is locked.
 func (c Cache) unpacked(ctx context.Context, folder, what string, notify func(string), download func(*suite, string) error) (string, error) {
 	dir := c.path("userland", folder)

@@ -16,10 +16,10 @@ import (
 func newBenchCommand() *cobra.Command {
 	cmd := cli.Group(&cobra.Command{
 		Use:   "bench",
-		Short: "Show, judge and compare benchmark records",
-		Long:  `Show, judge and compare benchmark records. A record is what one ladder measured; see docs/records.md.`,
+		Short: "Measure services of your own; show, judge and compare records",
+		Long:  `Measure services of your own; show, judge and compare records. A record is what one ladder measured; see docs/records.md.`,
 	})
-	cmd.AddCommand(newBenchReportCommand(), newBenchCompareCommand())
+	cmd.AddCommand(newBenchRunCommand(), newBenchReportCommand(), newBenchCompareCommand())
 	return cmd
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,6 +15,15 @@ import (
 )
 
 func runLadder(ctx context.Context, p plan.Plan) error {
+	text, err := os.ReadFile(plan.WorkloadFile)
+	if err == nil {
+		err = json.Unmarshal(text, &p.Workload)
+	} else if os.IsNotExist(err) { // the service is one of the lab's own
+		err = nil
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", plan.WorkloadFile, err)
+	}
 	return onSite(ctx, p.CPUs, p.Quantum, func(site ladder.Site) error {
 		return ladder.Run(ctx, site, p, func(e plan.Event) error { emit(e); return nil })
 	})

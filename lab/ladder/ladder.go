@@ -4,6 +4,7 @@ package ladder
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -82,7 +83,7 @@ func (l *ladder) prepare(ctx context.Context) (*plan.Ready, error) {
 			return nil, err
 		}
 	}
-	if l.service, err = newService(l.Scenario); err != nil {
+	if l.service, err = newService(l.Plan); err != nil {
 		return nil, err
 	}
 	if ready.PreemptionMS, ready.PreemptingWakeMS, err = l.measurePreemption(ctx); err != nil {
@@ -112,7 +113,7 @@ func (l *ladder) runArm(ctx context.Context, name string) (err error) {
 	}
 	mode, leave, err := l.enterArm(ctx, arm)
 	if err != nil {
-		return err
+		return l.markArm(ctx, arm, mode, err)
 	}
 	defer func() {
 		if leaveErr := leave(); err == nil {
@@ -125,6 +126,27 @@ func (l *ladder) runArm(ctx context.Context, name string) (err error) {
 			return fmt.Errorf("step %d: %w", background, err)
 		}
 		w.Preempt = mode
+		if err := l.emit(plan.Event{Kind: "window", Window: w}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// markArm emits windows that do not count for an arm that could not be entered, if the machine is as it was before: the
+// other arms have theirs.
+func (l *ladder) markArm(ctx context.Context, arm plan.Arm, mode string, why error) error {
+	now, err := readAttachment()
+	if err != nil || ctx.Err() != nil || now.ops != "" {
+		return errors.Join(why, err)
+	}
+	l.arm = plan.Arm{}
+	if err := l.setGroups(l.arm); err != nil {
+		return errors.Join(why, err)
+	}
+	for _, background := range l.Steps {
+		w := &plan.Window{Arm: arm.Name, Preempt: mode}
+		w.Step.Background, w.Step.InvalidReason = background, "the arm could not be entered: "+why.Error()
 		if err := l.emit(plan.Event{Kind: "window", Window: w}); err != nil {
 			return err
 		}

@@ -24,8 +24,11 @@ type service interface {
 	load(ctx context.Context, l *ladder, warmUp, seconds float64, seed int64) (map[string]float64, error)
 }
 
-func newService(scenario string) (service, error) {
-	switch scenario {
+func newService(p plan.Plan) (service, error) {
+	if p.Workload != nil {
+		return &workload{Workload: p.Workload}, nil
+	}
+	switch p.Scenario {
 	case plan.Chain:
 		return chain{}, nil
 	case plan.Memcached:
@@ -33,7 +36,7 @@ func newService(scenario string) (service, error) {
 	case plan.Web:
 		return web{}, nil
 	}
-	return nil, fmt.Errorf("no scenario %q", scenario)
+	return nil, fmt.Errorf("no scenario %q", p.Scenario)
 }
 
 // runGenerator runs a load generator and reads its figures, "name=value" separated by spaces.

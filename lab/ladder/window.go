@@ -32,6 +32,11 @@ func (l *ladder) runWindow(ctx context.Context, arm plan.Arm, background int) (*
 	observed := l.observe(ctx)
 	figures, err := l.service.load(ctx, l, settle, l.Seconds, l.Seed*1000)
 	seen, observeErr := observed()
+	if none, ok := errors.AsType[*lost](err); ok {
+		w := &plan.Window{Arm: arm.Name, Preempt: arm.Preempt}
+		w.Step.Background, w.Step.Scheduler, w.Step.InvalidReason = background, before.ops, none.reason
+		return w, nil
+	}
 	if err := errors.Join(err, observeErr); err != nil {
 		return nil, err
 	}

@@ -31,6 +31,10 @@ type Plan struct {
 	Bursty   bool     `json:"bursty"`            // the service idles 60 % of each 100 ms
 	Quantum  int      `json:"quantum_us"`        // time in which every virtual CPU has a turn
 	Observe  bool     `json:"observe,omitempty"` // windows are watched from outside, which costs their latencies something
+
+	// Workload is the service, where it is the user's own; Scenario is then its name. It travels in the guest's image, whose
+	// hash covers it.
+	Workload *Workload `json:"-"`
 }
 
 // GeneratorCPUs is how many CPUs the load generator has beside so many application CPUs: with fewer, what is measured as

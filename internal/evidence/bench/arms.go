@@ -17,6 +17,9 @@ const (
 	web       = "web"
 )
 
+// IsScenario says whether the lab has a scenario of that name. Others are workloads of users.
+func IsScenario(name string) bool { return slices.Contains([]string{chain, memcached, web}, name) }
+
 // StockArms are the settings of the unmodified scheduler that Temper is compared with.
 // "eevdf" is the kernel as it boots, "-full" and "-lazy" name the preemption mode.
 var StockArms = []string{"eevdf", "eevdf-full", "cpuidle", "cpuidle-lazy"}

@@ -8,7 +8,7 @@ const Schema = "temper.dev/record/v1"
 // not share (no dates, no host names): equal inputs give an equal file.
 type Record struct {
 	Schema        string  `json:"schema"`
-	Scenario      string  `json:"scenario"`       // "chain", "memcached" or "web"
+	Scenario      string  `json:"scenario"`       // "chain", "memcached" or "web", or the name of a user's workload
 	Load          float64 `json:"load,omitempty"` // fraction of saturation; 0 where the rate is fixed
 	Bursty        bool    `json:"bursty,omitempty"`
 	Kernel        string  `json:"kernel"` // uname -r

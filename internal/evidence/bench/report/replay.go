@@ -11,6 +11,9 @@ import (
 // replay is the command that measures the pool's seed again.
 func replay(p *bench.Pooled, run bench.Run) string {
 	c := p.Conditions
+	if !bench.IsScenario(c.Scenario) {
+		return fmt.Sprintf("temper-lab bench run FILE --kernel %s # FILE describes %s, with seed %d", c.Kernel, c.Scenario, run.Seed)
+	}
 	arms := slices.Clone(run.Order)
 	for i, label := range arms {
 		arms[i], _, _ = strings.Cut(label, " #") // the second of equal arms is asked for by the same name

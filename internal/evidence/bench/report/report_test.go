@@ -168,6 +168,17 @@ func TestReplayNamesEveryChoice(t *testing.T) {
 	}
 }
 
+func TestReplayOfAWorkloadNeedsItsFile(t *testing.T) {
+	p, err := bench.Pool([]bench.Record{benchtest.Plain("nginx", 3, map[string][]bench.Step{"temper": {benchtest.Step(0, 10, 0)}})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "temper-lab bench run FILE --kernel 6.18.15 # FILE describes nginx, with seed 3"
+	if got := replay(p, p.Seeds[0]); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 func TestWriteSVG(t *testing.T) {
 	var b strings.Builder
 	if err := WriteSVG(&b, summary(t).Pools[0]); err != nil {

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"temper.dev/temper/internal/base/cli"
+	"temper.dev/temper/internal/base/exit"
+	"temper.dev/temper/lab"
+	"temper.dev/temper/lab/workload"
+)
+
+func newBenchRunCommand() *cobra.Command {
+	var machine machineFlags
+	study := lab.Study{}
+	cmd := &cobra.Command{
+		Use:   "run FILE",
+		Short: "Measure services of your own, as a file describes them, and report",
+		Long: `Measure services of your own under each arm, while background work rises in steps, and report what that shows.
+
+FILE is YAML. It names services, a client, and what to measure. A service is a program of this host, a folder, or a
+package of Debian. Files travel by themselves: the loader and the shared libraries of each program come with it. Each
+service has a cgroup of its own, with tier critical under Temper's arms, on the application CPUs. The client has CPUs
+of its own. It sends requests at times that do not depend on the answers, and latency counts from when each was due.
+
+Each seed is one boot of the deterministic machine, and gives one record. A run can be interrupted: run again, it skips
+the seeds that are recorded. Where a service ends, or an arm's scheduler does not load, the windows are marked, and the
+others count. docs/start/workload.md has every field.`,
+		Example: `  temper-lab bench run lab/workloads/nginx.yaml
+  temper-lab bench run service.yaml --out records/service --jobs 2
+  temper-lab bench report nginx-records/*.json --html report.html`,
+		Args: cli.UsageArgs(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			file, err := workload.Read(args[0])
+			if err != nil {
+				return err
+			}
+			if study.Jobs < 1 {
+				return exit.New(exit.Usage, "", "jobs must be at least 1, not %d", study.Jobs)
+			}
+			if study.Out == "" {
+				study.Out = file.Name + "-records"
+			}
+			study.Seeds = file.Seeds
+			if err := measureWorkload(cmd, machine.options(), file, study); err != nil {
+				return err
+			}
+			var records []string
+			for _, seed := range file.Seeds {
+				p := file.Plan(nil)
+				p.Seed = seed
+				records = append(records, filepath.Join(study.Out, lab.RecordName(p)))
+			}
+			if err := new(benchReport).run(cmd.OutOrStdout(), records); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "Records are in %s. A page of it: temper-lab bench report %s/*.json --html report.html\n", study.Out, study.Out)
+			return err
+		},
+	}
+	machine.register(cmd)
+	cmd.Flags().StringVar(&study.Out, "out", "", "folder for the records (default: the workload's name and -records)")
+	cmd.Flags().IntVar(&study.Jobs, "jobs", 2, "guests to run at a time, one a seed; each keeps one host CPU busy")
+	_ = cmd.MarkFlagDirname("out")
+	return cmd
+}
+
+// measureWorkload runs what has no record yet. One seed shows its windows, several their number.
+func measureWorkload(cmd *cobra.Command, o lab.Options, file *workload.File, study lab.Study) error {
+	single := newLadderProgress(cmd.ErrOrStderr())
+	defer single.End()
+	o.Notify = func(what string) { single.Show(what) }
+	ready, p, err := lab.OpenWorkload(cmd.Context(), o, file)
+	if err != nil {
+		return err
+	}
+	study.Plan = p
+	if len(study.Seeds) == 1 {
+		return ready.Study(cmd.Context(), study, func(_ int64, p lab.Progress) { single.update(p) })
+	}
+	several := newStudyProgress(cmd.ErrOrStderr(), study)
+	defer several.End()
+	return ready.Study(cmd.Context(), study, several.update)
+}

@@ -1,0 +1,184 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"temper.dev/temper/internal/base/exit"
+	"temper.dev/temper/lab/plan"
+	"temper.dev/temper/lab/workload"
+)
+
+// OpenWorkload gets a machine ready that has a user's services, and says what to run on it.
+func OpenWorkload(ctx context.Context, o Options, f *workload.File) (*Lab, plan.Plan, error) {
+	var p plan.Plan
+	l, err := open(ctx, o, f.Arms, func(ctx context.Context, l *Lab, notify func(string)) (archive, error) {
+		client, err := l.assets.file("build/guest/httpload")
+		if err != nil {
+			return nil, err
+		}
+		a := archive{}
+		a.program("bin/httpload", client)
+		programs := map[string]string{}
+		for _, s := range f.Services {
+			if programs[s.Name], err = a.addUserService(ctx, l.cache, s, notify); err != nil {
+				return nil, err
+			}
+		}
+		p = f.Plan(programs)
+		text, err := json.Marshal(p.Workload)
+		a.data(plan.WorkloadFile, text)
+		return a, errors.Join(err, CheckPlan(p))
+	})
+	return l, p, err
+}
+
+// addUserService adds what a service needs, and returns where its program is in the guest.
+func (a archive) addUserService(ctx context.Context, c Cache, s workload.Service, notify func(string)) (program string, err error) {
+	home := path.Join(plan.ServicesFolder, s.Name)
+	a.dir(inArchive(home))
+	switch {
+	case s.Package != "":
+		program, err = a.addPackage(ctx, c, s, notify)
+	case s.Folder != "":
+		program, err = a.addFolder(home, s)
+	default:
+		program, err = a.addProgram(home, s)
+	}
+	if err != nil {
+		return "", err
+	}
+	for _, folder := range s.Folders {
+		a.dir(inArchive(folder))
+	}
+	for _, item := range s.Files {
+		if item.Host == "" {
+			a.data(item.Guest, []byte(item.Text))
+		} else if err := a.bring(item.Guest, item.Host); err != nil {
+			return "", err
+		}
+	}
+	return program, a.checkProgram(s, program)
+}
+
+// addFolder adds a folder of this host, in which the program is.
+func (a archive) addFolder(home string, s workload.Service) (program string, err error) {
+	if err := a.bring(home, s.Folder); err != nil {
+		return "", err
+	}
+	program = path.Join(home, s.Command[0])
+	if n, there := a[inArchive(program)]; !there || n.host == "" && n.target == "" {
+		return "", s.At.Fail(exit.NotFound, "write its path within the folder", "%s has no program %q", s.Folder, s.Command[0])
+	}
+	return program, nil
+}
+
+// addProgram adds a program of this host: a path from the file's folder on, or a name to look up in PATH.
+func (a archive) addProgram(home string, s workload.Service) (program string, err error) {
+	host := s.Command[0]
+	if strings.Contains(host, "/") {
+		if !filepath.IsAbs(host) {
+			host = filepath.Join(filepath.Dir(s.At.File), host)
+		}
+		_, err = os.Stat(host)
+	} else {
+		host, err = exec.LookPath(host)
+	}
+	if err != nil {
+		return "", s.At.Fail(exit.NotFound, "write a path of this host, or name the Debian package that has it", "no program %q: %v", s.Command[0], err)
+	}
+	program = path.Join(home, filepath.Base(host))
+	return program, a.bring(program, host)
+}
+
+// checkProgram refuses what is not executable, and a script whose interpreter the guest lacks. Of its own it has a shell.
+func (a archive) checkProgram(s workload.Service, program string) error {
+	n, there := a[inArchive(program)]
+	if there && n.target == "" && n.mode&0o111 == 0 {
+		return s.At.Fail(exit.Usage, "make it so with chmod +x", "%s is not executable", s.Command[0])
+	}
+	text, err := os.ReadFile(n.host)
+	if err != nil || !bytes.HasPrefix(text, []byte("#!")) { // a link, or no script
+		return nil
+	}
+	line, _, _ := strings.Cut(string(text[2:]), "\n")
+	words := strings.Fields(line)
+	if len(words) == 0 || words[0] == "/bin/sh" {
+		return nil
+	}
+	if _, there := a[inArchive(words[0])]; !there {
+		return s.At.Fail(exit.NotFound, "bring it: under files, or as the package", "%s is a script for %s, which the guest does not have", s.Command[0], words[0])
+	}
+	return nil
+}
+
+// binDirs are where packages have programs.
+var binDirs = []string{"usr/bin", "usr/sbin", "bin", "sbin", "usr/games"}
+
+// addPackage adds a package of Debian, its programs with what they need to start.
+func (a archive) addPackage(ctx context.Context, c Cache, s workload.Service, notify func(string)) (program string, err error) {
+	root, own, err := c.wholePackage(ctx, notify, s.Package)
+	if err != nil {
+		return "", s.At.Fail(exit.StatusOf(err), "name a package of Debian "+userlandSuite, "package %s: %v", s.Package, err)
+	}
+	if err := a.addPackaged(root, own); err != nil {
+		return "", err
+	}
+	var programs []string
+	for _, file := range own {
+		named := slices.Contains(binDirs, path.Dir(file))
+		if named {
+			programs = append(programs, path.Base(file))
+		}
+		if named && path.Base(file) == s.Command[0] || "/"+file == s.Command[0] {
+			return "/" + file, nil
+		}
+	}
+	if s.Command[0] == "sh" { // the guest's own, to prepare something first
+		return "/bin/sh", nil
+	}
+	return "", s.At.Fail(exit.NotFound, "choose from "+strings.Join(programs, ", "), "package %s has no program %q", s.Package, s.Command[0])
+}
+
+// addPackaged adds files of a package that was unpacked below root, and what the programs among them need.
+func (a archive) addPackaged(root string, own []string) error {
+	for _, file := range own {
+		host := filepath.Join(root, file)
+		info, err := os.Lstat(host)
+		if err != nil {
+			return err
+		}
+		if info.Mode()&fs.ModeSymlink != 0 {
+			target, err := os.Readlink(host)
+			if err != nil {
+				return err
+			}
+			a.link(file, target)
+			continue
+		}
+		a.file(file, host, info.Mode())
+		if info.Mode()&0o111 == 0 {
+			continue
+		}
+		needed, _, err := libraryClosure(root, file)
+		if errors.Is(err, errNoELF) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for guest, host := range needed {
+			a.program(guest, host)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,372 @@
+package workload
+
+import (
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"temper.dev/temper/internal/base/exit"
+	"temper.dev/temper/internal/evidence/bench"
+	"temper.dev/temper/lab/plan"
+)
+
+// reader reads the nodes of one file.
+type reader struct{ path, folder string }
+
+// field is one that a mapping may have.
+type field struct {
+	name string
+	read func(*yaml.Node) error
+}
+
+// Fail is an error about a place.
+func (p Place) Fail(status int, cure, format string, args ...any) error {
+	return exit.New(status, cure, "%s:%d:%d: %s", p.File, p.Line, p.Column, fmt.Sprintf(format, args...))
+}
+
+func (r reader) place(n *yaml.Node) Place { return Place{r.path, n.Line, n.Column} }
+
+func (r reader) fail(n *yaml.Node, cure, format string, args ...any) error {
+	return r.place(n).Fail(exit.Config, cure, format, args...)
+}
+
+// mapping reads a mapping's fields, and refuses those that it does not know, and those that stand twice.
+func (r reader) mapping(n *yaml.Node, what string, fields ...field) error {
+	if n.Kind != yaml.MappingNode {
+		return r.fail(n, "", "%s has fields: %s", what, namesOf(fields))
+	}
+	seen := map[string]bool{}
+	for i := 0; i < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		at := slices.IndexFunc(fields, func(f field) bool { return f.name == key.Value })
+		if at < 0 {
+			return r.fail(key, "choose from "+namesOf(fields), "%s has no field %q", what, key.Value)
+		}
+		if seen[key.Value] {
+			return r.fail(key, "leave one out", "%q stands twice", key.Value)
+		}
+		seen[key.Value] = true
+		if err := fields[at].read(value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func namesOf(fields []field) string {
+	var names []string
+	for _, f := range fields {
+		names = append(names, f.name)
+	}
+	return strings.Join(names, ", ")
+}
+
+func (r reader) list(n *yaml.Node, what string, item func(*yaml.Node) error) error {
+	if n.Kind != yaml.SequenceNode || len(n.Content) == 0 {
+		return r.fail(n, "write [...]", "%s is a list of one or more", what)
+	}
+	for _, c := range n.Content {
+		if err := item(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r reader) text(n *yaml.Node, what string) (string, error) {
+	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" || n.Value == "" {
+		return "", r.fail(n, "", "%s is a word or a text", what)
+	}
+	return n.Value, nil
+}
+
+func (r reader) texts(n *yaml.Node, what string, to *[]string) error {
+	*to = nil
+	return r.list(n, what, func(item *yaml.Node) error {
+		text, err := r.text(item, "one of "+what)
+		*to = append(*to, text)
+		return err
+	})
+}
+
+func (r reader) whole(n *yaml.Node, what string, least, most int) (int, error) {
+	value, err := strconv.Atoi(n.Value)
+	if err != nil || n.Kind != yaml.ScalarNode || value < least || value > most {
+		return 0, r.fail(n, "", "%s is a whole number from %d to %d, not %q", what, least, most, n.Value)
+	}
+	return value, nil
+}
+
+func (r reader) number(n *yaml.Node, what string, most float64) (float64, error) {
+	value, err := strconv.ParseFloat(n.Value, 64)
+	// Written so that what is not a number (NaN) is refused, too.
+	if err != nil || n.Kind != yaml.ScalarNode || !(value > 0 && value <= most) {
+		return 0, r.fail(n, "", "%s is a number above 0, up to %g, not %q", what, most, n.Value)
+	}
+	return value, nil
+}
+
+// as makes a field of a function that reads a value.
+func as[T any](name string, to *T, read func(n *yaml.Node, what string) (T, error)) field {
+	return field{name, func(n *yaml.Node) (err error) {
+		*to, err = read(n, name)
+		return err
+	}}
+}
+
+func (r reader) wholes(least, most int) func(*yaml.Node, string) (int, error) {
+	return func(n *yaml.Node, what string) (int, error) { return r.whole(n, what, least, most) }
+}
+
+func (r reader) numbers(most float64) func(*yaml.Node, string) (float64, error) {
+	return func(n *yaml.Node, what string) (float64, error) { return r.number(n, what, most) }
+}
+
+const mostSeconds = 3600
+
+func (r reader) file(n *yaml.Node, f *File) error {
+	var client *yaml.Node
+	err := r.mapping(n, "a workload",
+		as("name", &f.Name, r.name),
+		field{"services", func(n *yaml.Node) error { return r.services(n, f) }},
+		field{"client", func(n *yaml.Node) error { client = n; return r.client(n, &f.Client) }},
+		as("rate", &f.Rate, r.numbers(1e6)),
+		as("load", &f.Load, r.numbers(1)),
+		as("cpus", &f.CPUs, r.wholes(1, 16)),
+		field{"arms", func(n *yaml.Node) error { return r.arms(n, f) }},
+		field{"steps", func(n *yaml.Node) error { return r.steps(n, f) }},
+		field{"seeds", func(n *yaml.Node) error { return r.seeds(n, f) }},
+		as("seconds", &f.Seconds, r.numbers(mostSeconds)),
+		as("warmUp", &f.WarmUp, r.numbers(mostSeconds)),
+	)
+	switch {
+	case err != nil:
+		return err
+	case f.Name == "":
+		return r.fail(n, "give it one", "the workload has no name")
+	case len(f.Services) == 0:
+		return r.fail(n, "", "the workload has no services")
+	case client == nil:
+		return r.fail(n, "choose from http, memcached", "the workload has no client")
+	case f.Rate != 0 && f.Load != 0:
+		return r.fail(n, "leave one out", "both rate and load say what is offered")
+	case f.Rate == 0 && f.Load == 0:
+		f.Load = 0.5
+	}
+	return r.listened(client, f)
+}
+
+// listened wants a service for the client, and no port of two services.
+func (r reader) listened(n *yaml.Node, f *File) error {
+	of := map[int]string{}
+	for _, s := range f.Services {
+		if other := of[s.Port]; s.Port != 0 && other != "" {
+			return s.At.Fail(exit.Config, "give each its own", "%s and %s both listen on port %d", other, s.Name, s.Port)
+		}
+		of[s.Port] = s.Name
+	}
+	if port := f.Client.Port(); of[port] == "" {
+		return r.fail(n, fmt.Sprintf("write 'ready: %d' in the service that does", port), "no service is ready on port %d, which the client asks", port)
+	}
+	return nil
+}
+
+var goodName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
+
+func (r reader) name(n *yaml.Node, what string) (string, error) {
+	if n.Kind != yaml.ScalarNode || !goodName.MatchString(n.Value) {
+		return "", r.fail(n, "use up to 32 of a to z, 0 to 9 and -", "%q is no name", n.Value)
+	}
+	if bench.IsScenario(n.Value) && what == "name" {
+		return "", r.fail(n, "choose another, such as my-"+n.Value, "%s is the name of a scenario of the lab's own, and records are told apart by it", n.Value)
+	}
+	return n.Value, nil
+}
+
+func (r reader) arms(n *yaml.Node, f *File) error {
+	f.Arms = nil
+	return r.list(n, "arms", func(item *yaml.Node) error {
+		var names []string
+		for _, a := range plan.Arms {
+			names = append(names, a.Name)
+		}
+		arm, ok := plan.FindArm(item.Value)
+		if !ok {
+			return r.fail(item, "choose from "+strings.Join(names, ", "), "no arm %q", item.Value)
+		}
+		if arm.ServicePolicy != "" || slices.Contains(arm.Command, plan.ServiceThreads) {
+			return r.fail(item, "leave it out", "arm %s has to know the threads of a service, and knows those of the lab's own scenarios only", arm.Name)
+		}
+		f.Arms = append(f.Arms, arm.Name)
+		return nil
+	})
+}
+
+func (r reader) steps(n *yaml.Node, f *File) error {
+	f.Steps = nil
+	return r.list(n, "steps", func(item *yaml.Node) error {
+		step, err := r.whole(item, "a step, of background spinners,", 0, 256)
+		f.Steps = append(f.Steps, step)
+		return err
+	})
+}
+
+func (r reader) seeds(n *yaml.Node, f *File) error {
+	f.Seeds = nil
+	return r.list(n, "seeds", func(item *yaml.Node) error {
+		seed, err := r.whole(item, "a seed", 1, 1<<31)
+		if slices.Contains(f.Seeds, int64(seed)) {
+			return r.fail(item, "leave one out", "seed %d stands twice, and would give the same figures", seed)
+		}
+		f.Seeds = append(f.Seeds, int64(seed))
+		return err
+	})
+}
+
+func (r reader) services(n *yaml.Node, f *File) error {
+	return r.list(n, "services", func(item *yaml.Node) error {
+		s := Service{At: r.place(item)}
+		err := r.mapping(item, "a service",
+			as("name", &s.Name, func(n *yaml.Node, _ string) (string, error) { return r.name(n, "service") }),
+			as("package", &s.Package, r.text),
+			as("folder", &s.Folder, r.hostPath),
+			field{"command", func(n *yaml.Node) error {
+				s.At = r.place(n)
+				return r.texts(n, "command", &s.Command)
+			}},
+			field{"files", func(n *yaml.Node) error { return r.files(n, &s.Files) }},
+			field{"folders", func(n *yaml.Node) error { return r.folders(n, &s.Folders) }},
+			field{"environment", func(n *yaml.Node) error { return r.environment(n, &s.Environment) }},
+			as("ready", &s.Port, r.wholes(1, 65535)),
+		)
+		switch {
+		case err != nil:
+			return err
+		case s.Name == "":
+			return r.fail(item, "give it one", "the service has no name")
+		case slices.ContainsFunc(f.Services, func(o Service) bool { return o.Name == s.Name }):
+			return r.fail(item, "give each its own", "two services are called %s", s.Name)
+		case len(s.Command) == 0:
+			return r.fail(item, "write its program and arguments, as [nginx, -q]", "service %s has no command", s.Name)
+		case s.Package != "" && s.Folder != "":
+			return r.fail(item, "leave one out", "service %s has both a package and a folder", s.Name)
+		}
+		f.Services = append(f.Services, s)
+		return nil
+	})
+}
+
+func (r reader) hostPath(n *yaml.Node, what string) (string, error) {
+	path, err := r.text(n, what)
+	if err == nil && !filepath.IsAbs(path) {
+		path = filepath.Join(r.folder, path)
+	}
+	return path, err
+}
+
+// reserved are places of the guest that are the lab's own.
+var reserved = []string{"dev", "proc", "sys", "init", "plan.json", plan.WorkloadFile[1:]}
+
+func (r reader) files(n *yaml.Node, files *[]Item) error {
+	if n.Kind != yaml.MappingNode {
+		return r.fail(n, "write /path/in/guest: path/on/host, or /path/in/guest: {text: ...}", "files is a mapping of paths")
+	}
+	for i := 0; i < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		item := Item{}
+		var err error
+		if item.Guest, err = r.guestPath(key); err != nil {
+			return err
+		}
+		if value.Kind == yaml.MappingNode {
+			err = r.mapping(value, "a file", as("text", &item.Text, r.text))
+		} else {
+			item.Host, err = r.hostPath(value, "a path of this host")
+		}
+		if err != nil {
+			return err
+		}
+		*files = append(*files, item)
+	}
+	return nil
+}
+
+func (r reader) guestPath(n *yaml.Node) (string, error) {
+	top, _, _ := strings.Cut(strings.TrimPrefix(filepath.Clean(n.Value), "/"), "/")
+	if !strings.HasPrefix(n.Value, "/") || slices.Contains(reserved, top) || top == "" {
+		return "", r.fail(n, "choose an absolute one, and none of /"+strings.Join(reserved, ", /"), "%q is no place in the guest for a user's files", n.Value)
+	}
+	return n.Value, nil
+}
+
+// folders are empty ones.
+func (r reader) folders(n *yaml.Node, to *[]string) error {
+	return r.list(n, "folders", func(item *yaml.Node) error {
+		path, err := r.guestPath(item)
+		*to = append(*to, path)
+		return err
+	})
+}
+
+func (r reader) environment(n *yaml.Node, to *[]string) error {
+	if n.Kind != yaml.MappingNode {
+		return r.fail(n, "write NAME: value", "environment is a mapping of names")
+	}
+	for i := 0; i < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		if key.Value == "" || strings.Contains(key.Value, "=") || value.Kind != yaml.ScalarNode {
+			return r.fail(key, "write NAME: value", "%q sets no variable", key.Value)
+		}
+		*to = append(*to, key.Value+"="+value.Value)
+	}
+	return nil
+}
+
+func (r reader) client(n *yaml.Node, c *plan.Client) error {
+	err := r.mapping(n, "a client",
+		field{"http", func(n *yaml.Node) (err error) { c.HTTP, err = r.httpClient(n); return err }},
+		field{"memcached", func(n *yaml.Node) error {
+			c.Memcached = &plan.MemcachedClient{Port: 11211}
+			return r.mapping(n, "a memcached client", as("port", &c.Memcached.Port, r.wholes(1, 65535)))
+		}},
+	)
+	if err == nil && (c.HTTP == nil) == (c.Memcached == nil) {
+		return r.fail(n, "choose one of http, memcached", "a workload has one client")
+	}
+	return err
+}
+
+// maxConnections is what httpload.c has.
+const maxConnections = 1024
+
+func (r reader) httpClient(n *yaml.Node) (*plan.HTTPClient, error) {
+	c := &plan.HTTPClient{Connections: 32}
+	err := r.mapping(n, "an HTTP client",
+		field{"url", func(n *yaml.Node) error { return r.url(n, c) }},
+		as("connections", &c.Connections, r.wholes(1, maxConnections)),
+	)
+	if err == nil && c.Port == 0 {
+		return nil, r.fail(n, "write url: http://localhost:8080/", "the client has no url")
+	}
+	return c, err
+}
+
+func (r reader) url(n *yaml.Node, c *plan.HTTPClient) error {
+	u, err := url.Parse(n.Value)
+	if err != nil || u.Scheme != "http" || u.Hostname() == "" || u.User != nil || u.Fragment != "" {
+		return r.fail(n, "write http://localhost:8080/path", "%q is no URL that the client asks for", n.Value)
+	}
+	c.Host, c.Target, c.Port = u.Host, u.RequestURI(), 80
+	if text := u.Port(); text != "" {
+		if c.Port, err = strconv.Atoi(text); err != nil || c.Port < 1 || c.Port > 65535 {
+			return r.fail(n, "", "%q has no port from 1 to 65535", n.Value)
+		}
+	}
+	return nil
+}

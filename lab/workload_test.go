@@ -1,0 +1,146 @@
+package lab
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"temper.dev/temper/internal/base/exit"
+	"temper.dev/temper/lab/plan"
+	"temper.dev/temper/lab/workload"
+)
+
+// put writes an executable file, and the folders above it.
+func put(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// packaged is a cache that has the package "shop", of a script, a link to it, and a setting.
+func packaged(t *testing.T) Cache {
+	c := Cache(t.TempDir())
+	root := c.path("userland", userlandSuite+"-whole-shop")
+	put(t, filepath.Join(root, "usr/sbin/shopd"), "#!/bin/sh\n")
+	put(t, filepath.Join(root, "etc/shop.conf"), "")
+	put(t, filepath.Join(root, "usr/lib/shop/bin/engine"), "#!/bin/sh\n")
+	put(t, filepath.Join(root, ownFiles), "usr/sbin/shopd\nusr/bin/shop\netc/shop.conf\nusr/lib/shop/bin/engine")
+	put(t, filepath.Join(root, "usr/bin/.keep"), "")
+	if err := os.Symlink("../sbin/shopd", filepath.Join(root, "usr/bin/shop")); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestServicesTravel(t *testing.T) {
+	dir := application(t)
+	put(t, filepath.Join(dir, "page"), "x")
+	at := workload.Place{File: filepath.Join(dir, "f.yaml"), Line: 1, Column: 2}
+	for name, test := range map[string]struct {
+		service workload.Service
+		program string
+		there   []string
+	}{
+		"a program beside the file": {workload.Service{Command: []string{"bin/program"}}, "/srv/mine/program",
+			[]string{"srv/mine/program", "srv/lib/libown.so.1", "lib/x86_64-linux-gnu/libc.so.6"}},
+		"a program of PATH": {workload.Service{Command: []string{"gcc"}}, "/srv/mine/gcc", []string{"srv/mine/gcc", "lib/x86_64-linux-gnu/libc.so.6"}},
+		"a folder": {workload.Service{Folder: dir, Command: []string{"bin/program"}}, "/srv/mine/bin/program",
+			[]string{"srv/mine/bin/program", "srv/mine/lib/libown.so.1", "srv/mine/page"}},
+		"a package":                     {workload.Service{Package: "shop", Command: []string{"shopd"}}, "/usr/sbin/shopd", []string{"usr/sbin/shopd", "etc/shop.conf"}},
+		"a package's link":              {workload.Service{Package: "shop", Command: []string{"/usr/bin/shop"}}, "/usr/bin/shop", []string{"usr/bin/shop"}},
+		"a package's program elsewhere": {workload.Service{Package: "shop", Command: []string{"/usr/lib/shop/bin/engine"}}, "/usr/lib/shop/bin/engine", []string{"usr/lib/shop/bin/engine"}},
+		"the guest's shell":             {workload.Service{Package: "shop", Command: []string{"sh"}}, "/bin/sh", []string{"usr/sbin/shopd"}},
+		"files and folders": {workload.Service{Command: []string{"bin/program"}, Folders: []string{"/var/lib/x"},
+			Files: []workload.Item{{Guest: "/etc/page", Host: filepath.Join(dir, "page")}, {Guest: "/etc/text", Text: "y"}}},
+			"/srv/mine/program", []string{"var/lib/x", "etc/page", "etc/text"}},
+	} {
+		test.service.Name, test.service.At = "mine", at
+		a := archive{}
+		program, err := a.addUserService(t.Context(), packaged(t), test.service, func(string) {})
+		if err != nil || program != test.program {
+			t.Errorf("%s: program %q, want %q; %v", name, program, test.program, err)
+		}
+		for _, file := range append(test.there, "srv/mine") {
+			if _, there := a[file]; !there {
+				t.Errorf("%s: %s is not in the guest", name, file)
+			}
+		}
+	}
+}
+
+func TestServicesThatCannotTravel(t *testing.T) {
+	dir := application(t)
+	foreign(t, filepath.Join(dir, "bin/program"), filepath.Join(dir, "arm"))
+	put(t, filepath.Join(dir, "page"), "")
+	if err := os.Chmod(filepath.Join(dir, "page"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	put(t, filepath.Join(dir, "script"), "#!/usr/bin/ruby -w\n")
+	file := filepath.Join(dir, "f.yaml")
+	for name, test := range map[string]struct {
+		service workload.Service
+		want    string
+		status  int
+	}{
+		"no such program": {workload.Service{Command: []string{"bin/none"}}, file + `:4:2: no program "bin/none": stat ` + dir +
+			`/bin/none: no such file or directory; write a path of this host, or name the Debian package that has it`, exit.NotFound},
+		"not in PATH": {workload.Service{Command: []string{"no-such-server"}}, file + `:4:2: no program "no-such-server": exec: "no-such-server": ` +
+			`executable file not found in $PATH; write a path of this host, or name the Debian package that has it`, exit.NotFound},
+		"not in the folder": {workload.Service{Folder: dir, Command: []string{"bin"}}, file + `:4:2: ` + dir + ` has no program "bin"; write its path within the folder`, exit.NotFound},
+		"not in the package": {workload.Service{Package: "shop", Command: []string{"shopx"}},
+			file + `:4:2: package shop has no program "shopx"; choose from shopd, shop`, exit.NotFound},
+		"another processor": {workload.Service{Command: []string{"./arm"}}, dir + "/arm is for AARCH64, and the guest's processor is x86-64; bring one for x86-64", exit.Usage},
+		"not executable":    {workload.Service{Command: []string{"./page"}}, file + ":4:2: ./page is not executable; make it so with chmod +x", exit.Usage},
+		"a script for what is not there": {workload.Service{Command: []string{"./script"}},
+			file + ":4:2: ./script is a script for /usr/bin/ruby, which the guest does not have; bring it: under files, or as the package", exit.NotFound},
+		"a file that is not there": {workload.Service{Command: []string{"bin/program"}, Files: []workload.Item{{Guest: "/x", Host: dir + "/none"}}},
+			"cannot put a file into the guest: stat " + dir + "/none: no such file or directory", exit.Usage},
+	} {
+		test.service.Name, test.service.At = "mine", workload.Place{File: file, Line: 4, Column: 2}
+		_, err := archive{}.addUserService(t.Context(), packaged(t), test.service, func(string) {})
+		if err == nil || err.Error() != test.want || exit.StatusOf(err) != test.status {
+			t.Errorf("%s:\ngot  %v (status %d)\nwant %s", name, err, exit.StatusOf(err), test.want)
+		}
+	}
+}
+
+func TestWorkloadsAreChecked(t *testing.T) {
+	p := goodPlan()
+	p.Scenario, p.Workload = "mine", &plan.Workload{}
+	if err := CheckPlan(p); err != nil {
+		t.Error(err)
+	}
+	if p.Load = 0; CheckPlan(p) == nil {
+		t.Error("neither a load nor a rate, and nothing was said")
+	}
+	if p.Workload.Rate = 10; CheckPlan(p) != nil {
+		t.Error(CheckPlan(p))
+	}
+}
+
+// The example is what the documents promise: a program from its binary to a report by one short file.
+func TestExamplesAreShort(t *testing.T) {
+	files, err := filepath.Glob("workloads/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := 0
+		for _, c := range text {
+			if c == '\n' {
+				lines++
+			}
+		}
+		if _, err := workload.Read(file); err != nil || lines > 25 {
+			t.Errorf("%s: %d lines, at most 25; %v", file, lines, err)
+		}
+	}
+}
