@@ -158,10 +158,11 @@ func (a archive) bring(guest, host string) error {
 		return exit.New(exit.Usage, "", "cannot put %s into the guest: it is neither a file nor a folder", host)
 	}
 	a.file(guest, host, info.Mode())
-	if info.Mode()&0o111 == 0 {
-		return nil
+	var carried map[string]bool
+	if info.Mode()&0o111 == 0 { // data, as a BPF object is
+		carried = map[string]bool{}
 	}
-	return a.bringLibraries(place{inArchive(guest), host}, nil)
+	return a.bringLibraries(place{inArchive(guest), host}, carried)
 }
 
 func (a archive) bringFolder(guest, host string) error {
@@ -194,9 +195,7 @@ func (a archive) bringFolder(guest, host string) error {
 			}
 			names[entry.Name()] = true
 			a.file(in.guest, file, info.Mode())
-			if info.Mode()&0o111 != 0 {
-				programs = append(programs, in)
-			}
+			programs = append(programs, in)
 		default:
 			return exit.New(exit.Usage, "leave it out of the folder", "cannot put %s into the guest: it is no file, folder or link", file)
 		}
@@ -213,21 +212,25 @@ func (a archive) bringFolder(guest, host string) error {
 	return nil
 }
 
-// bringLibraries adds what a file needs to start, if it is a program. Names of carried are those of files that come with it:
-// whoever brings them says where they are (LD_LIBRARY_PATH).
+// bringLibraries adds what a program or a library needs, if the file is one. Names of carried are those of files that come
+// with it: whoever brings them says where they are (LD_LIBRARY_PATH). nil: the file is to run, and is refused where it cannot.
 func (a archive) bringLibraries(program place, carried map[string]bool) error {
-	files, missing, err := closureOf("/", program)
-	if errors.Is(err, errNoELF) { // a script
+	d, err := readDynamics(program.host)
+	if errors.Is(err, errNoELF) { // a script, or data
 		return nil
 	}
-	if _, foreign := errors.AsType[*exit.Error](err); foreign && carried != nil { // one of a folder's many
+	if _, foreign := errors.AsType[*exit.Error](err); foreign && carried != nil {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
+	files, missing, err := closureOf("/", program)
+	if err != nil {
+		return err
+	}
 	missing = slices.DeleteFunc(missing, func(name string) bool { return carried[filepath.Base(name)] })
-	if len(missing) > 0 {
+	if len(missing) > 0 && d.interpreter != "" { // a library may be a plug-in that nobody loads
 		return exit.New(exit.Usage, "install what has it, or link the program statically",
 			"%s needs %s, which this host does not have", program.host, strings.Join(missing, ", "))
 	}

@@ -128,13 +128,22 @@ func TestWhatCannotTravel(t *testing.T) {
 	}
 }
 
-// Who brings a library says where it is, as by LD_LIBRARY_PATH.
+// Who brings a library says where it is, as by LD_LIBRARY_PATH; what it needs comes with it.
 func TestFoldersCarryLibrariesThatNoProgramNames(t *testing.T) {
 	dir := t.TempDir()
-	library := compiled(t, filepath.Join(dir, "deep/libcarried.so"), "int own(void) { return 0; }", "-shared", "-fPIC", "-Wl,-soname,libcarried.so")
+	library := compiled(t, filepath.Join(dir, "deep/libcarried.so"), "int own(void) { return 0; }", "-shared", "-fPIC", "-Wl,-soname,libcarried.so", "-Wl,--no-as-needed", "-lm")
+	if err := os.Chmod(library, 0o644); err != nil { // as distributions have them
+		t.Fatal(err)
+	}
 	compiled(t, filepath.Join(dir, "program"), "int own(void); int main(void) { return own(); }", library)
-	if err := (archive{}).bring("/srv/app", dir); err != nil {
-		t.Error(err)
+	plugin := compiled(t, filepath.Join(t.TempDir(), "libother.so"), "int other(void) { return 0; }", "-shared", "-fPIC", "-Wl,-soname,libother.so")
+	compiled(t, filepath.Join(dir, "plugin.so"), "int other(void); int use(void) { return other(); }", "-shared", "-fPIC", plugin)
+	a := archive{}
+	if err := a.bring("/srv/app", dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, there := a["lib/x86_64-linux-gnu/libm.so.6"]; !there {
+		t.Errorf("libm is not in the guest: %v", slices.Sorted(maps.Keys(a)))
 	}
 }
 
@@ -146,6 +155,17 @@ func TestLoaderTravelsWithoutACLibrary(t *testing.T) {
 	}
 	if files["lib/x86_64-linux-gnu/"+loaderName] == "" {
 		t.Errorf("got %v", files)
+	}
+}
+
+func TestDataTravelsWhateverProcessorItIsFor(t *testing.T) {
+	object := filepath.Join(t.TempDir(), "x.o")
+	foreign(t, filepath.Join(application(t), "bin/program"), object)
+	if err := os.Chmod(object, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := (archive{}).bring("/x.o", object); err != nil {
+		t.Error(err)
 	}
 }
 

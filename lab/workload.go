@@ -166,13 +166,10 @@ func (a archive) addPackaged(root string, own []string) error {
 			continue
 		}
 		a.file(file, host, info.Mode())
-		if info.Mode()&0o111 == 0 {
+		if _, err := readDynamics(host); err != nil { // data, or for another processor
 			continue
 		}
 		needed, _, err := libraryClosure(root, file)
-		if errors.Is(err, errNoELF) {
-			continue
-		}
 		if err != nil {
 			return err
 		}
