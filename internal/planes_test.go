@@ -43,10 +43,11 @@ func TestPlanesStandOnEachOther(t *testing.T) {
 		"cluster":  {"internal/base", "internal/node", "api"},
 		"capacity": {"internal/base", "internal/cluster/policy", "internal/cluster/fleet", "internal/cluster/manifest", "packaging/kubernetes", "api"},
 		// What plans for a cluster knows no client of it.
-		"capacity/snapshot": {"internal/base", "api"},
-		"capacity/engine":   {"internal/capacity/snapshot"},
-		"capacity/plan":     {"internal/base", "internal/capacity/engine", "internal/capacity/snapshot", "internal/cluster/policy", "api"},
-		"capacity/advice":   {"internal/base", "internal/capacity/plan", "internal/capacity/snapshot", "api"},
+		"capacity/snapshot":   {"internal/base", "api"},
+		"capacity/engine":     {"internal/capacity/snapshot"},
+		"capacity/plan":       {"internal/base", "internal/capacity/engine", "internal/capacity/snapshot", "internal/cluster/policy", "api"},
+		"capacity/overcommit": {"internal/base", "internal/capacity/snapshot", "internal/cluster/policy", "api"},
+		"capacity/advice":     {"internal/base", "internal/capacity/plan", "internal/capacity/snapshot", "api"},
 	} {
 		t.Run(plane, func(t *testing.T) {
 			own := "internal/" + plane

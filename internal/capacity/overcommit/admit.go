@@ -1,0 +1,371 @@
+package overcommit
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"temper.dev/temper/internal/capacity/snapshot"
+	"temper.dev/temper/internal/cluster/policy"
+)
+
+const (
+	maxCores = 1_000_000
+	maxMilli = maxCores * 1000
+	// A pod with more containers could use up what the API server spends on a policy. Then it would be unclear what holds.
+	maxContainers = 64
+	// podKey is the pod's own request in OriginalAnnotation: no container has that name.
+	podKey = "/"
+	none   = -1 // no request, or no limit
+)
+
+// Namespace is what of a namespace bears on its pods' requests.
+type Namespace struct {
+	Name        string
+	Labels      labels.Set
+	LimitRanges []corev1.LimitRange
+}
+
+// Outcome is what became of a pod's requests.
+type Outcome struct {
+	Left   string // why the pod was left alone; "": its requests were lowered
+	Before int64  // mCPU that a scheduler counts, as it was asked for
+	After  int64  // as it was admitted
+}
+
+// Admit is the pod as it would be admitted in the namespace. It takes the API server's defaults for granted where the pod
+// does not have them yet: a container without a request has its limit's.
+func (r *Rules) Admit(pod *corev1.Pod, in Namespace) (*corev1.Pod, Outcome) {
+	if !slices.Contains(r.Namespaces, in.Name) {
+		stated := read(pod)
+		return pod, Outcome{"namespace " + in.Name + " does not take part", stated.total(), stated.total()}
+	}
+	out := pod.DeepCopy()
+	delete(out.Annotations, OriginalAnnotation)
+	delete(out.Annotations, FactorAnnotation)
+	stated := read(pod)
+	if stated.pod.request != none && milli(out.Spec.Resources.Requests) == none {
+		setCPU(out.Spec.Resources, stated.pod.request)
+	}
+	leave := func(format string, args ...any) (*corev1.Pod, Outcome) {
+		return out, Outcome{fmt.Sprintf(format, args...), stated.total(), stated.total()}
+	}
+	if stated.beyondMeasure() {
+		return leave("it has more than %d containers, or asks for more than %d CPUs", maxContainers, maxCores)
+	}
+	original := r.believe(stated, claims(pod.Annotations[OriginalAnnotation]))
+	if why := r.exempt(pod, in, original); why != "" {
+		return leave("%s", why)
+	}
+	lowered := r.lowered(original)
+	if slices.Equal(lowered.requests, original.requests) && lowered.pod.request == original.pod.request {
+		return leave("no CPU request of it is above the floor of %d mCPU, or the factor is 1", r.Floor)
+	}
+	for _, limits := range in.LimitRanges {
+		if why := refuses(limits, lowered); why != "" {
+			original.write(out, stated)
+			return out, Outcome{fmt.Sprintf("LimitRange %s would refuse it: %s", limits.Name, why), original.total(), original.total()}
+		}
+	}
+	lowered.write(out, stated)
+	metav1.SetMetaDataAnnotation(&out.ObjectMeta, OriginalAnnotation, record(original, lowered))
+	metav1.SetMetaDataAnnotation(&out.ObjectMeta, FactorAnnotation, r.factor())
+	return out, Outcome{"", original.total(), lowered.total()}
+}
+
+// exempt says why a pod's requests are not to be lowered, whatever they are.
+func (r *Rules) exempt(pod *corev1.Pod, in Namespace, original cpu) string {
+	if _, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
+		return "it is a static pod: its kubelet runs it as its file says"
+	}
+	if owner := metav1.GetControllerOf(pod); owner != nil && !slices.Contains(ordinary, ownerKey(owner)) {
+		if owner.Kind == "DaemonSet" {
+			return "it is of a DaemonSet: it is on its node whatever it requests"
+		}
+		return fmt.Sprintf("it is owned by %s %s: an operator may expect its requests as it wrote them", owner.Kind, owner.Name)
+	}
+	if w := workload(pod, in.Name); slices.Contains(r.Autoscaled, w) {
+		return fmt.Sprintf("%s %s is scaled by CPU utilisation, which is a share of its requests", w.Kind, w.Name)
+	}
+	if original.guaranteed() {
+		return "its QoS class is Guaranteed, and would change"
+	}
+	if pod.Spec.Priority == nil && r.ranges {
+		return "its priority is not known yet, and a TierPolicy asks for it"
+	}
+	classed := pod.DeepCopy()
+	classed.Status.QOSClass = corev1.PodQOSBurstable // one of BestEffort has nothing to lower
+	for _, p := range r.tiers {
+		if v := p.Tier(classed, &policy.Namespace{Name: in.Name, Labels: in.Labels}); !slices.Contains(r.Tiers, v.Tier) {
+			return fmt.Sprintf("its tier is %v (%s)", v.Tier, v.Reason)
+		}
+	}
+	return ""
+}
+
+// ordinary are the owners whose pods are lowered, as pods without an owner are.
+var ordinary = []string{"apps/ReplicaSet", "apps/StatefulSet", "batch/Job", "/ReplicationController"}
+
+func ownerKey(owner *metav1.OwnerReference) string {
+	version, _ := schema.ParseGroupVersion(owner.APIVersion)
+	return version.Group + "/" + owner.Kind
+}
+
+// workload is what an autoscaler of the pod would name.
+func workload(pod *corev1.Pod, namespace string) snapshot.Workload {
+	w := (&snapshot.Snapshot{}).Workloads()(pod)
+	w.Namespace = namespace // a pod of a template has none
+	return w
+}
+
+// cpu is what a pod asks for, in mCPU: containers first, then init containers.
+type cpu struct {
+	names            []string
+	requests, limits []int64
+	memory           []bool // request and limit are equal, and there
+	init             int    // the first init container
+	sidecar          []bool
+	pod              struct {
+		resources      bool // the pod has some of its own
+		request, limit int64
+		memory         bool
+	}
+}
+
+func read(pod *corev1.Pod) cpu {
+	c := cpu{init: len(pod.Spec.Containers)}
+	for _, container := range slices.Concat(pod.Spec.Containers, pod.Spec.InitContainers) {
+		request, limit := milli(container.Resources.Requests), milli(container.Resources.Limits)
+		if request == none {
+			request = limit
+		}
+		c.names = append(c.names, container.Name)
+		c.requests = append(c.requests, request)
+		c.limits = append(c.limits, limit)
+		c.memory = append(c.memory, memoryIsFixed(container.Resources.Requests, container.Resources.Limits))
+		c.sidecar = append(c.sidecar, container.RestartPolicy != nil && *container.RestartPolicy == corev1.ContainerRestartPolicyAlways)
+	}
+	c.pod.request, c.pod.limit = none, none
+	if own := pod.Spec.Resources; own != nil {
+		c.pod.resources = true
+		c.pod.request, c.pod.limit = milli(own.Requests), milli(own.Limits)
+		c.pod.memory = memoryIsFixed(own.Requests, own.Limits)
+		if c.pod.request == none && len(own.Limits) > 0 {
+			// The API server fills in what the containers request, or else the limit; once more after each admission policy,
+			// if only a LimitRange has given the containers what they request.
+			c.pod.request = c.pod.limit
+			if slices.ContainsFunc(c.requests, func(request int64) bool { return request != none }) {
+				c.pod.request = c.aggregate(c.requests)
+			}
+		}
+	}
+	return c
+}
+
+func milli(list corev1.ResourceList) int64 {
+	q, ok := list[corev1.ResourceCPU]
+	switch {
+	case !ok:
+		return none
+	case q.CmpInt64(maxCores) > 0:
+		return maxMilli + 1
+	}
+	return q.MilliValue()
+}
+
+func memoryIsFixed(requests, limits corev1.ResourceList) bool {
+	limit := limits[corev1.ResourceMemory]
+	request, ok := requests[corev1.ResourceMemory]
+	return limit.Sign() > 0 && (!ok || request.Cmp(limit) == 0)
+}
+
+func (c cpu) beyondMeasure() bool {
+	return len(c.names) > maxContainers || slices.Max(slices.Concat(c.requests, c.limits, []int64{c.pod.request, c.pod.limit})) > maxMilli
+}
+
+// aggregate is what containers come to: those that run side by side, or an init container with the sidecars before it.
+func (c cpu) aggregate(of []int64) int64 {
+	var beside, sidecars, initially int64
+	for i, amount := range of {
+		amount = max(amount, 0)
+		switch {
+		case i < c.init:
+			beside += amount
+			continue
+		case c.sidecar[i]:
+			sidecars += amount
+			initially = max(initially, sidecars)
+		default:
+			initially = max(initially, sidecars+amount)
+		}
+	}
+	return max(beside+sidecars, initially)
+}
+
+// total is what a scheduler counts.
+func (c cpu) total() int64 {
+	if c.pod.request != none {
+		return c.pod.request
+	}
+	return c.aggregate(c.requests)
+}
+
+// totalLimit is what a LimitRange for pods counts.
+func (c cpu) totalLimit() int64 {
+	if c.pod.limit != none {
+		return c.pod.limit
+	}
+	return c.aggregate(c.limits)
+}
+
+// guaranteed says whether the pod's QoS class is Guaranteed. With resources of its own, the containers' do not count.
+func (c cpu) guaranteed() bool {
+	if c.pod.resources {
+		return c.pod.memory && c.pod.limit > 0 && c.pod.request == c.pod.limit
+	}
+	for i := range c.names {
+		if !c.memory[i] || c.limits[i] <= 0 || c.requests[i] != c.limits[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// lowered is what becomes of all requests. The pod's own is never below what its containers come to: the API server would
+// refuse that.
+func (r *Rules) lowered(original cpu) cpu {
+	c := original
+	c.requests = nil
+	for _, request := range original.requests {
+		c.requests = append(c.requests, r.lower(request))
+	}
+	c.pod.request = r.lowerPod(original.pod.request, c)
+	return c
+}
+
+func (r *Rules) lowerPod(request int64, lowered cpu) int64 {
+	return min(request, max(r.lower(request), lowered.aggregate(lowered.requests)))
+}
+
+// believe is what a pod asked for before it was lowered. An annotation counts where the policy makes of what it says what
+// the pod requests: then who wrote it has what he would have got by asking. Any other counts for nothing.
+func (r *Rules) believe(stated cpu, claimed map[string]int64) cpu {
+	c := stated
+	c.requests = slices.Clone(stated.requests)
+	credible := func(claim, limit int64) bool { return limit == none || claim <= limit }
+	for i, name := range c.names {
+		if claim := claimed[name]; claim > c.requests[i] && r.lower(claim) == c.requests[i] && credible(claim, c.limits[i]) {
+			c.requests[i] = claim
+		}
+	}
+	if claim := claimed[podKey]; claim > c.pod.request && claim >= c.aggregate(c.requests) &&
+		r.lowerPod(claim, r.lowered(c)) == c.pod.request && credible(claim, c.pod.limit) {
+		c.pod.request = claim
+	}
+	if c.guaranteed() { // such a pod is never lowered
+		return stated
+	}
+	return c
+}
+
+var annotation = regexp.MustCompile(annotationPattern)
+
+const annotationPattern = `^((/|[a-z0-9-]{1,63})=[1-9][0-9]{0,9}m)(,(/|[a-z0-9-]{1,63})=[1-9][0-9]{0,9}m)*$`
+
+// claims are what an OriginalAnnotation says, of those that it names once.
+func claims(text string) map[string]int64 {
+	if !annotation.MatchString(text) {
+		return nil
+	}
+	claimed, twice := map[string]int64{}, map[string]bool{}
+	for _, entry := range strings.Split(text, ",") {
+		name, amount, _ := strings.Cut(entry, "=")
+		_, twice[name] = claimed[name]
+		claimed[name], _ = strconv.ParseInt(strings.TrimSuffix(amount, "m"), 10, 64)
+	}
+	for name, is := range twice {
+		if is {
+			delete(claimed, name)
+		}
+	}
+	return claimed
+}
+
+// record is the OriginalAnnotation of what was lowered.
+func record(original, lowered cpu) string {
+	var entries []string
+	note := func(name string, before, after int64) {
+		if after != before {
+			entries = append(entries, fmt.Sprintf("%s=%dm", name, before))
+		}
+	}
+	for i, name := range original.names {
+		note(name, original.requests[i], lowered.requests[i])
+	}
+	note(podKey, original.pod.request, lowered.pod.request)
+	return strings.Join(entries, ",")
+}
+
+// write gives the pod the requests that differ from the stated ones.
+func (c cpu) write(pod *corev1.Pod, stated cpu) {
+	set := func(own *corev1.ResourceRequirements, before, after int64) {
+		if after != before {
+			setCPU(own, after)
+		}
+	}
+	for i := range c.names {
+		if i < c.init {
+			set(&pod.Spec.Containers[i].Resources, stated.requests[i], c.requests[i])
+		} else {
+			set(&pod.Spec.InitContainers[i-c.init].Resources, stated.requests[i], c.requests[i])
+		}
+	}
+	if c.pod.resources {
+		set(pod.Spec.Resources, stated.pod.request, c.pod.request)
+	}
+}
+
+func setCPU(own *corev1.ResourceRequirements, request int64) {
+	if own.Requests == nil {
+		own.Requests = corev1.ResourceList{}
+	}
+	own.Requests[corev1.ResourceCPU] = *resource.NewMilliQuantity(request, resource.DecimalSI)
+}
+
+// refuses says what a LimitRange has against requests that were lowered. A maximum is of limits, and those stay.
+func refuses(limits corev1.LimitRange, c cpu) string {
+	for _, l := range limits.Spec.Limits {
+		least, ratio := milli(l.Min), milli(l.MaxLimitRequestRatio)
+		against := func(what string, request, limit int64) string {
+			switch {
+			case request >= 0 && request < least:
+				return fmt.Sprintf("%s would request %d mCPU, and the minimum is %d", what, request, least)
+			// In floating point, as the API server does it.
+			case ratio != none && request > 0 && limit > 0 && float64(limit)/float64(request)*1000 > float64(ratio):
+				return fmt.Sprintf("%s would have a limit of %d mCPU and request %d, which is beyond the ratio", what, limit, request)
+			}
+			return ""
+		}
+		switch l.Type {
+		case corev1.LimitTypeContainer:
+			for i, name := range c.names {
+				if why := against("container "+name, c.requests[i], c.limits[i]); why != "" {
+					return why
+				}
+			}
+		case corev1.LimitTypePod:
+			if why := against("the pod", c.total(), c.totalLimit()); why != "" {
+				return why
+			}
+		}
+	}
+	return ""
+}
