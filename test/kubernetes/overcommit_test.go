@@ -6,11 +6,14 @@ import (
 	"context"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"temper.dev/temper/api/v1alpha1"
+	"temper.dev/temper/internal/base/exit"
 	"temper.dev/temper/internal/base/tier"
 	"temper.dev/temper/internal/capacity/overcommit"
 	"temper.dev/temper/internal/capacity/snapshot"
@@ -276,8 +280,11 @@ func randomRequests(random *rand.Rand, rules *overcommit.Rules, w twins) *corev1
 	pod := podOf("", "p", pick(random, append(make([]string, 20), "temper-background", "temper-critical", "system-node-critical", "system-cluster-critical", "oc-high", "oc-low")))
 	pod.Spec.Containers = nil
 	guaranteed := random.IntN(6) == 0
+	// Large ones alone, which a ratio and a minimum take; small ones alone, which are below the floor.
+	large, small := amounts[10:], amounts[:3]
+	from := pick(random, [][]string{amounts, amounts, amounts, amounts, large, large, large, small})
 	container := func(name string) corev1.Container {
-		return corev1.Container{Name: name, Image: "i", Resources: randomOwn(random, guaranteed)}
+		return corev1.Container{Name: name, Image: "i", Resources: randomOwn(random, from, guaranteed)}
 	}
 	for i := range 1 + random.IntN(3) {
 		pod.Spec.Containers = append(pod.Spec.Containers, container(fmt.Sprint("c", i)))
@@ -290,7 +297,7 @@ func randomRequests(random *rand.Rand, rules *overcommit.Rules, w twins) *corev1
 		pod.Spec.InitContainers = append(pod.Spec.InitContainers, init)
 	}
 	if random.IntN(4) == 0 {
-		own := randomOwn(random, random.IntN(4) == 0)
+		own := randomOwn(random, from, random.IntN(4) == 0)
 		if request, ok := own.Requests[corev1.ResourceCPU]; ok && random.IntN(4) > 0 { // as much as the containers want
 			request.Add(resource.MustParse("12"))
 			own.Requests[corev1.ResourceCPU] = request
@@ -303,14 +310,24 @@ func randomRequests(random *rand.Rand, rules *overcommit.Rules, w twins) *corev1
 	if asks := pick(random, []string{"", "", "", "", "", "", "", "", "", "background", "critical", "urgent"}); asks != "" {
 		metav1.SetMetaDataLabel(&pod.ObjectMeta, v1alpha1.TierLabel, asks)
 	}
-	switch random.IntN(6) {
-	case 0: // a copy of a pod that was lowered; maybe somebody has changed it since
+	switch random.IntN(8) {
+	case 0: // forged: as if a Guaranteed pod had been lowered
+		pod.Spec.InitContainers, pod.Spec.Resources = nil, nil
+		var claims []string
+		for i := range pod.Spec.Containers {
+			c := &pod.Spec.Containers[i]
+			c.Resources = corev1.ResourceRequirements{Requests: cpuOf("500m"), Limits: cpuOf("1")}
+			c.Resources.Limits[corev1.ResourceMemory] = resource.MustParse("1Gi")
+			claims = append(claims, c.Name+"=1000m")
+		}
+		pod.Annotations = map[string]string{overcommit.OriginalAnnotation: strings.Join(claims, ",")}
+	case 1: // a copy of a pod that was lowered; maybe somebody has changed it since
 		pod, _ = rules.Admit(pod, w.namespace())
 		if random.IntN(2) == 0 {
 			pod.Spec.Containers[0].Resources.Requests = cpuOf("70m")
 			pod.Spec.Containers[0].Resources.Limits = nil
 		}
-	case 1: // forged
+	case 2: // forged
 		pod.Annotations = map[string]string{overcommit.FactorAnnotation: "0.1", overcommit.OriginalAnnotation: pick(random, []string{
 			"", "c0", "c0=1000m", "c0=500m,c1=200m", "c0=200m,c0=500m", "c0=99999999999m", "/=1000m", "c0=66m,/=4000m", "c0=1", "init-0=66m", "c0=666m,c1=666m,c2=666m,init-0=666m"})}
 	}
@@ -323,9 +340,9 @@ func randomRequests(random *rand.Rand, rules *overcommit.Rules, w twins) *corev1
 
 var amounts = []string{"0", "1m", "10m", "11m", "19m", "33m", "50m", "61m", "0.1", "150m", "333m", "500m", "700m", "1", "1500m", "1.0005", "2"}
 
-func randomOwn(random *rand.Rand, guaranteed bool) corev1.ResourceRequirements {
+func randomOwn(random *rand.Rand, from []string, guaranteed bool) corev1.ResourceRequirements {
 	own := corev1.ResourceRequirements{Requests: corev1.ResourceList{}, Limits: corev1.ResourceList{}}
-	amount := resource.MustParse(pick(random, amounts))
+	amount := resource.MustParse(pick(random, from))
 	memory := resource.MustParse("1Gi")
 	if guaranteed {
 		own.Limits[corev1.ResourceCPU], own.Limits[corev1.ResourceMemory] = amount, memory
@@ -338,7 +355,7 @@ func randomOwn(random *rand.Rand, guaranteed bool) corev1.ResourceRequirements {
 	case 0:
 		own.Limits[corev1.ResourceCPU] = limit
 	case 1:
-		limit.Add(resource.MustParse(pick(random, amounts)))
+		limit.Add(resource.MustParse(pick(random, from)))
 		own.Limits[corev1.ResourceCPU] = limit
 	}
 	if random.IntN(3) == 0 {
@@ -483,6 +500,70 @@ func TestOvercommitAnnotationsStay(t *testing.T) {
 	}
 	if got := resized.Spec.Containers[0].Resources.Requests.Cpu().String(); got != "1500m" || resized.Annotations[overcommit.OriginalAnnotation] != want {
 		t.Errorf("resized: requests %s, annotations %v", got, resized.Annotations)
+	}
+}
+
+// What 'kubectl temper overcommit render' writes does it, as it stands, and 'report' says what it has done.
+func TestOvercommitByCommand(t *testing.T) {
+	const shop = "oc-shop"
+	namespace(t, shop, nil)
+	config := server.KubeConfig
+	flags := []string{"--namespaces", shop, "--factor", "0.25", "--autoscaled", shop + "/StatefulSet/scaled"}
+	rendered, said, status := kubectlTemper(t, config, append([]string{"overcommit", "render"}, flags...)...)
+	if status != 0 || said != "" {
+		t.Fatalf("render: status %d: %s", status, said)
+	}
+	missed := podOf(shop, "before", "")
+	missed.Spec.Containers[0].Resources.Requests = cpuOf("1")
+	create(t, missed)
+	file := filepath.Join(t.TempDir(), "overcommit.yaml")
+	if err := os.WriteFile(file, []byte(rendered), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := apply(file); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		list, err := objects(file)
+		for _, object := range list {
+			err = errors.Join(err, cluster.Delete(context.Background(), object))
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	eventually(t, "requests are lowered", func() bool {
+		pod := podOf(shop, "try", "")
+		pod.Spec.Containers[0].Resources.Requests = cpuOf("1")
+		return cluster.Create(t.Context(), pod, client.DryRunAll) == nil && pod.Spec.Containers[0].Resources.Requests.Cpu().String() == "250m"
+	})
+	lowered, scaled := podOf(shop, "lowered", ""), podOf(shop, "scaled", "")
+	scaled.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "scaled", UID: "4711", Controller: new(true)}}
+	for _, pod := range []*corev1.Pod{lowered, scaled} {
+		pod.Spec.Containers[0].Resources.Requests = cpuOf("4")
+		create(t, pod)
+	}
+	text, said, status := kubectlTemper(t, config, append([]string{"overcommit", "report", "--json"}, flags...)...)
+	var got overcommit.Report
+	if err := json.Unmarshal([]byte(text), &got); err != nil || status != 0 {
+		t.Fatalf("report: status %d, %v: %s%s", status, err, text, said)
+	}
+	want := overcommit.Report{AskedCPUs: 9, RequestedCPUs: 6, GivenCPUs: 3, Pods: []overcommit.Pod{
+		{Namespace: shop, Name: "before", State: "missed", AskedCPUs: 1, RequestedCPUs: 1, Why: "it was created while the policy was not in force"},
+		{Namespace: shop, Name: "lowered", State: "lowered", AskedCPUs: 4, RequestedCPUs: 1},
+		{Namespace: shop, Name: "scaled", State: "left alone", AskedCPUs: 4, RequestedCPUs: 4, Why: "StatefulSet scaled is scaled by CPU utilisation, which is a share of its requests"},
+	}}
+	if !equality.Semantic.DeepEqual(got, want) {
+		t.Errorf("report: got -, want +\n%s", diff.Diff(got, want))
+	}
+	for _, wrong := range [][]string{{"render"}, {"render", "--namespaces", "kube-system"}, {"report", "--namespaces", shop, "--factor", "0"},
+		{"report", "--namespaces", shop, "--tiers", "critical"}, {"render", "--namespaces", shop, "--floor", "much"}, {"render", "--namespaces", shop, "--autoscaled", "web"}} {
+		if _, said, status := kubectlTemper(t, config, append([]string{"overcommit"}, wrong...)...); status != exit.Usage {
+			t.Errorf("%v: status %d, want %d: %s", wrong, status, exit.Usage, said)
+		}
+	}
+	if _, said, status := kubectlTemper(t, config, "overcommit", "report", "--namespaces", "oc-none"); status != exit.Failed || !strings.Contains(said, `no namespace "oc-none"`) {
+		t.Errorf("report on a namespace that is not there: status %d: %s", status, said)
 	}
 }
 

@@ -95,3 +95,11 @@ func (r *Result) tidy(now time.Time) {
 		}
 	}
 }
+
+// LimitRanges are those of a cluster. No plan rests on them.
+func LimitRanges(ctx context.Context, cluster client.Reader) (limits []*corev1.LimitRange, err error) {
+	if err := into(ctx, cluster, &corev1.LimitRangeList{}, &limits)(); err != nil {
+		return nil, fmt.Errorf("list LimitRanges: %w", err)
+	}
+	return limits, nil
+}

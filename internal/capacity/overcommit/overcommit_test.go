@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -306,6 +307,79 @@ func TestNothingIsGainedByAnAnnotation(t *testing.T) {
 		}
 		if after := got.Spec.Containers[0].Resources.Requests.Cpu().MilliValue(); after < 1 || after > request {
 			t.Fatalf("seed %d: %d mCPU by annotation %d, factor %v, floor %d: got %d", seed, request, claim, p.Factor, p.Floor, after)
+		}
+	}
+}
+
+func TestReport(t *testing.T) {
+	p := good()
+	p.Namespaces = []string{"shop", "batch"}
+	r := compiled(t, p)
+	named := func(namespace, name string, pod *corev1.Pod) *corev1.Pod {
+		pod.Namespace, pod.Name = namespace, name
+		return pod
+	}
+	noted := func(pod *corev1.Pod, annotation string) *corev1.Pod {
+		pod.Annotations = map[string]string{OriginalAnnotation: annotation, FactorAnnotation: "0.5"}
+		return pod
+	}
+	ended := named("shop", "ended", podOf(of("8", "")))
+	ended.Status.Phase = corev1.PodSucceeded
+	s := &snapshot.Snapshot{Pods: []*corev1.Pod{
+		named("shop", "lowered", noted(podOf(of("1", "")), "a=2000m")),
+		named("shop", "missed", podOf(of("3", ""))),
+		named("shop", "guaranteed", podOf(withMemory(of("4", "4")))),
+		named("shop", "resized", noted(podOf(of("1500m", "")), "a=2000m")),
+		named("batch", "bounded", podOf(of("1", ""))),
+		named("batch", "bounded-later", noted(podOf(of("500m", "")), "a=1000m")),
+		named("bank", "elsewhere", podOf(of("9", ""))),
+		ended,
+	}}
+	for _, name := range []string{"shop", "batch", "bank"} {
+		s.Namespaces = append(s.Namespaces, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}
+	limits := []*corev1.LimitRange{{ObjectMeta: metav1.ObjectMeta{Namespace: "batch", Name: "cpu"}, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
+		Type: corev1.LimitTypeContainer, Min: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}}}}}}
+	var got strings.Builder
+	r.Report(s, limits).Write(&got)
+	const want = `NAMESPACE  POD            STATE       ASKED CPUS  REQUESTED CPUS  WHY
+shop       lowered        lowered     2           1               
+shop       missed         missed      3           3               it was created while the policy was not in force
+shop       guaranteed     left alone  4           4               its QoS class is Guaranteed, and would change
+shop       resized        changed     1.5         1.5             it says that factor 0.5 was applied to a=2000m, and the policy makes something else of it: it was resized, or the policy has changed
+batch      bounded        left alone  1           1               LimitRange cpu would refuse it: container a would request 500 mCPU, and the minimum is 1000
+batch      bounded-later  changed     0.5         0.5             it says that factor 0.5 was applied to a=1000m, and the policy makes something else of it: it was resized, or the policy has changed
+6 pods asked for 12 CPUs and request 11: 1 given. 1 lowered, 2 left alone, 1 missed, 2 changed.
+`
+	if got.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", got.String(), want)
+	}
+}
+
+func TestAutoscaled(t *testing.T) {
+	share, value := autoscalingv2.MetricTarget{AverageUtilization: new(int32(50))}, autoscalingv2.MetricTarget{AverageValue: new(resource.MustParse("1"))}
+	byResource := func(name corev1.ResourceName, target autoscalingv2.MetricTarget) autoscalingv2.MetricSpec {
+		return autoscalingv2.MetricSpec{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{Name: name, Target: target}}
+	}
+	byContainer := autoscalingv2.MetricSpec{ContainerResource: &autoscalingv2.ContainerResourceMetricSource{Name: corev1.ResourceCPU, Container: "a", Target: share}}
+	for _, c := range []struct {
+		what, namespace, kind string
+		metrics               []autoscalingv2.MetricSpec
+		known, unknown        int
+	}{
+		{"by CPU", "shop", "Deployment", []autoscalingv2.MetricSpec{byResource(corev1.ResourceMemory, share), byResource(corev1.ResourceCPU, share)}, 1, 0},
+		{"by a container's CPU", "shop", "StatefulSet", []autoscalingv2.MetricSpec{byContainer}, 1, 0},
+		{"by default", "shop", "Deployment", nil, 1, 0},
+		{"by CPU time", "shop", "Deployment", []autoscalingv2.MetricSpec{byResource(corev1.ResourceCPU, value)}, 0, 0},
+		{"by memory", "shop", "Deployment", []autoscalingv2.MetricSpec{byResource(corev1.ResourceMemory, share)}, 0, 0},
+		{"of another namespace", "bank", "Deployment", nil, 0, 0},
+		{"of another kind", "shop", "Rollout", nil, 0, 1},
+	} {
+		h := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace}, Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{Kind: c.kind, Name: "web"}, Metrics: c.metrics}}
+		known, unknown := Autoscaled([]*autoscalingv2.HorizontalPodAutoscaler{h}, []string{"shop"})
+		if len(known) != c.known || len(unknown) != c.unknown {
+			t.Errorf("%s: known %v, unknown %v; want %d and %d", c.what, known, unknown, c.known, c.unknown)
 		}
 	}
 }
