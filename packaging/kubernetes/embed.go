@@ -1,7 +1,7 @@
 // Package kubernetes holds the objects that a cluster with Temper has.
 package kubernetes
 
-import _ "embed"
+import "embed"
 
 // DefaultPolicy is the TierPolicy that applies where no other does.
 //
@@ -12,3 +12,8 @@ var DefaultPolicy []byte
 //
 //go:embed priorityclasses.yaml
 var PriorityClasses []byte
+
+// Objects are the files of all of them.
+//
+//go:embed *.yaml crds/temper.dev_*.yaml
+var Objects embed.FS

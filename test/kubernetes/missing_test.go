@@ -18,7 +18,13 @@ import (
 // asUser is a kubeconfig for somebody with the rights of these groups.
 func asUser(t *testing.T, name string, groups ...string) []byte {
 	t.Helper()
-	config, err := clientcmd.Load(server.KubeConfig)
+	return impersonate(t, server.KubeConfig, name, groups...)
+}
+
+// impersonate is a kubeconfig of the same cluster for somebody with the rights of these groups.
+func impersonate(t *testing.T, kubeconfig []byte, name string, groups ...string) []byte {
+	t.Helper()
+	config, err := clientcmd.Load(kubeconfig)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,7 @@ func OfCluster(ctx context.Context, cluster client.Reader, namespace string, nam
 	}
 	for i := range pods {
 		in := &policy.Namespace{Name: pods[i].Namespace, Labels: namespaces[pods[i].Namespace]}
-		a := answerFor(&pods[i], in, policies, nodes)
+		a := Of(&pods[i], in, policies, nodes)
 		a.InForce = inForce(&pods[i], a.Tier, reports)
 		a.Reservation = reservation(&pods[i], a.Tier, reports)
 		answers = append(answers, a)
@@ -124,7 +124,8 @@ func labelsOf(ctx context.Context, cluster client.Reader, kind string) (map[stri
 	return all, nil
 }
 
-func answerFor(pod *corev1.Pod, in *policy.Namespace, policies []*policy.Policy, nodes map[string]labels.Set) Answer {
+// Of is what becomes of a pod of a cluster with these policies, whose nodes have these labels.
+func Of(pod *corev1.Pod, in *policy.Namespace, policies []*policy.Policy, nodes map[string]labels.Set) Answer {
 	on, known := nodes[pod.Spec.NodeName]
 	a := Answer{Name: "Pod/" + pod.Namespace + "/" + pod.Name, Verdict: policy.Select(policies, on).Tier(pod, in)}
 	switch {

@@ -90,7 +90,7 @@ func Write(w io.Writer, answers []Answer) {
 	for _, a := range answers {
 		fmt.Fprintf(table, "%s\t%v\t%s\t%s\t%s\t%s", a.Name, a.Tier, dash(a.Policy), dash(a.Rule), a.Reason, limits(a.Limits))
 		if ofCluster {
-			fmt.Fprintf(table, "\t%s", a.InForce)
+			fmt.Fprintf(table, "\t%s", dash(a.InForce))
 		}
 		fmt.Fprintln(table)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/cilium/ebpf/btf"
 
 	"temper.dev/temper/internal/base/exit"
+	"temper.dev/temper/internal/node/kernels"
 )
 
 // kfuncs are kernel functions that every sched_ext scheduler must be able to call.
@@ -40,7 +41,7 @@ func (n Node) btf() Check {
 	}
 	switch {
 	case len(missing) > 0:
-		return fail(exit.BadBTF, name, path+" has no "+strings.Join(missing, ", "), newKernel)
+		return fail(exit.BadBTF, name, path+" has no "+strings.Join(missing, ", "), kernels.Cure)
 	case len(unmarked) > 0 && marks(spec):
 		return fail(exit.BadBTF, name, path+" lacks the tag "+kfuncMark+" on "+strings.Join(unmarked, ", ")+
 			", so no loader can resolve it: this kernel was built with a pahole that drops the tags (Debian's 7.1.13 and 7.2.12 are)",

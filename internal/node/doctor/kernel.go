@@ -3,25 +3,21 @@ package doctor
 import (
 	"bytes"
 	"compress/gzip"
-	"fmt"
 	"io"
 	"os"
 	"strings"
 
 	"temper.dev/temper/internal/base/exit"
 	"temper.dev/temper/internal/base/host"
+	"temper.dev/temper/internal/node/kernels"
 )
 
-// newKernel is the cure where the kernel is the cause.
-const newKernel = "boot a kernel with CONFIG_SCHED_CLASS_EXT=y, such as Debian's 6.18 to 7.0 or Ubuntu's 25.04 and later"
-
 func (n Node) kernel() Check {
-	var major, minor int
-	if _, err := fmt.Sscanf(n.Release, "%d.%d", &major, &minor); err != nil {
-		return warn("kernel", "version "+n.Release+" cannot be understood", "check that it is 6.12 or later")
-	}
-	if major < 6 || major == 6 && minor < 12 {
-		return fail(exit.NoSchedExt, "kernel", n.Release+" is older than 6.12, the first with sched_ext", newKernel)
+	switch has, err := kernels.HasSchedExt(n.Release); {
+	case err != nil:
+		return warn("kernel", err.Error(), "check that it is "+kernels.First+" or later")
+	case !has:
+		return fail(exit.NoSchedExt, "kernel", n.Release+" is older than "+kernels.First+", the first with sched_ext", kernels.Cure)
 	}
 	return ok("kernel", n.Release)
 }
@@ -35,7 +31,7 @@ func (n Node) schedExt() Check {
 	if file, value := n.kernelConfig("CONFIG_SCHED_CLASS_EXT"); file != "" {
 		found += ", and " + file + " says " + value
 	}
-	return fail(exit.NoSchedExt, name, found, newKernel)
+	return fail(exit.NoSchedExt, name, found, kernels.Cure)
 }
 
 // kernelConfig looks an option up in the configuration that the kernel was built with,
