@@ -588,7 +588,8 @@ func TestOvercommitOfTheLargestPods(t *testing.T) {
 				claims = append(claims, name+"=666m")
 			}
 			pod.Spec.Resources = &corev1.ResourceRequirements{Requests: cpuOf("200")}
-			for _, annotation := range []string{"", strings.Join(claims, ",")} {
+			// As long as it can truly be, and as long as the API server takes it.
+			for _, annotation := range []string{"", strings.Join(claims, ","), strings.Repeat("a=1m,", 50_000) + "a=1m"} {
 				pod.Annotations = map[string]string{overcommit.OriginalAnnotation: annotation}
 				said := checkTwins(t, c, rules, w, pod)
 				if large := containers > 64; said != map[bool]string{false: "lowered", true: "it has"}[large] {

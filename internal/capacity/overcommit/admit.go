@@ -22,6 +22,8 @@ const (
 	maxMilli = maxCores * 1000
 	// A pod with more containers could use up what the API server spends on a policy. Then it would be unclear what holds.
 	maxContainers = 64
+	// No true annotation is longer: 65 entries as "NAME=1000000000m,". A long one, too, could use up what the API server spends.
+	maxAnnotation = 65 * (63 + 13)
 	// podKey is the pod's own request in OriginalAnnotation: no container has that name.
 	podKey = "/"
 	none   = -1 // no request, or no limit
@@ -282,7 +284,7 @@ const annotationPattern = `^((/|[a-z0-9-]{1,63})=[1-9][0-9]{0,9}m)(,(/|[a-z0-9-]
 
 // claims are what an OriginalAnnotation says, of those that it names once.
 func claims(text string) map[string]int64 {
-	if !annotation.MatchString(text) {
+	if len(text) > maxAnnotation || !annotation.MatchString(text) {
 		return nil
 	}
 	claimed, twice := map[string]int64{}, map[string]bool{}

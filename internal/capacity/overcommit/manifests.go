@@ -126,7 +126,8 @@ func (r *Rules) variables() []admissionv1.Variable {
 	is("memoryIsFixed", "variables.podResources ? %s : variables.all.all(c, %s)", memoryIsFixedOf("object.spec"), memoryIsFixedOf("c"))
 	// believe
 	is("annotation", "%s", annotationOf("object", OriginalAnnotation))
-	is("claims", "variables.annotation.orValue('').matches('%s') ? variables.annotation.value().split(',') : []", annotationPattern)
+	is("claims", "size(variables.annotation.orValue('')) <= %d && variables.annotation.orValue('').matches('%s') ? variables.annotation.value().split(',') : []",
+		maxAnnotation, annotationPattern)
 	const claim = "variables.claims.filter(e, e.startsWith(%[1]s + '=')).map(e, int(e.substring(size(%[1]s) + 1, size(e) - 1)))"
 	is("claimed", "variables.names.map(n, "+claim+").map(found, size(found) == 1 ? found[0] : -1)", "n")
 	is("podClaims", claim, "'"+podKey+"'")
