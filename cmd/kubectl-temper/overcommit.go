@@ -40,7 +40,7 @@ func newOvercommitCommand() *cobra.Command {
 	f.cluster.Namespace = nil // -n would be taken for --namespaces
 	cmd := cli.Group(&cobra.Command{
 		Use:   "overcommit",
-		Short: "Lower the CPU requests of pods that are not critical, as an admission policy",
+		Short: "Lower the CPU requests of pods that are not critical, as an admission policy (experimental)",
 		Long: `Overcommit lowers the CPU requests of pods when they are created, so that more of them fit on a node. Use it where Temper's
 scheduler is enforced: there a critical pod has its CPUs, whatever else is on its node.
 
@@ -48,8 +48,8 @@ It lowers CPU requests and nothing else, in the namespaces that are named, and o
 keep what was asked for. Left alone are pods of QoS class Guaranteed, of DaemonSets and of custom resources, static pods,
 pods of workloads that are scaled by CPU utilisation, and pods that a LimitRange would then refuse.
 
-Nothing watches yet what lowered pods use: a node where Temper is not enforced gets them, too. Both commands read, and change
-nothing.`,
+Experimental: nothing watches yet what lowered pods use, and a node where Temper is not enforced gets them, too. Try it on
+clusters whose nodes are all enforced. Both commands read, and change nothing.`,
 	})
 	render := &cobra.Command{
 		Use:   "render",
