@@ -165,6 +165,8 @@ func TestAdmit(t *testing.T) {
 		{"the pod's own", whole(podOf(of("1", "")), of("3", "")), nil, "500m / 1500m", "a=1000m,/=3000m", ""},
 		{"the pod's own, held up by the floor", whole(podOf(of("10m", ""), of("10m", "")), of("24m", "")), nil, "10m 10m / 20m", "/=24m", ""},
 		{"the pod's own, by default what containers want", whole(podOf(of("1", "")), of("", "4")), nil, "500m / 500m", "a=1000m,/=1000m", ""},
+		{"the pod's own, by default what an init container wants beside a sidecar", whole(init(init(podOf(of("100m", "")), true, of("200m", "")), false, of("1", "")), of("", "4")),
+			nil, "50m | 100m | 500m / 600m", "a=100m,i0=200m,i1=1000m,/=1200m", ""},
 		{"the pod's own, by default its limit", whole(podOf(of("", "")), of("", "4")), nil, "- / 2", "/=4000m", ""},
 		{"Guaranteed by the pod's own", whole(podOf(of("1", "")), withMemory(of("4", "4"))), nil, "1 / 4", "", "Guaranteed"},
 		{"not Guaranteed by the pod's own", whole(podOf(withMemory(of("1", "1"))), of("4", "")), nil, "500m / 2", "a=1000m,/=4000m", ""},
