@@ -65,7 +65,8 @@ type TierPolicySpec struct {
 	// +optional
 	Rules []TierRule `json:"rules,omitempty"`
 
-	// The tiers of other pods that no rule fits, by their QoS class.
+	// The tiers of other pods that no rule fits, by their QoS class. Pods of DaemonSets and of namespaces kube-* are standard
+	// where it says background.
 	// +kubebuilder:default={}
 	// +optional
 	QoS QoSTiers `json:"qos,omitempty"`

@@ -19,6 +19,7 @@ func TestExclusiveCPU(t *testing.T) {
 	awaitEnforced(t, metav1.ConditionTrue)
 	before := b.sh(attachments)
 	neighbour := podOf("kube-system", "neighbour", "while :; do :; done")
+	neighbour.Spec.PriorityClassName = "temper-background"
 	runPod(t, neighbour)
 	awaitTier(t, neighbour, "background")
 

@@ -116,10 +116,38 @@ func (n *node) end(signal os.Signal) {
 	}
 }
 
+// What keeps a node or the cluster going is in background only if somebody says so.
+func TestAgentKeepsPodsOfTheSystemOutOfBackground(t *testing.T) {
+	n := newNode(t, nil)
+	run := func(namespace, name, class, kind string) {
+		pod := bind(t, podOf(namespace, name, class), n.name)
+		if kind != "" {
+			owned(pod, kind, "o")
+		}
+		create(t, pod)
+		fixture.Cgroup(t, n.root, fmt.Sprintf("/kubepods/besteffort/pod%s", pod.UID))
+	}
+	run("home", "of-daemonset", "", "DaemonSet")
+	run("home", "of-replicaset", "", "ReplicaSet")
+	run("home", "of-daemonset-low", "temper-background", "DaemonSet")
+	run("kube-system", "of-system", "", "ReplicaSet")
+	eventually(t, "the pods are in their tiers", func() bool {
+		return slices.Equal(n.pods("standard"), []string{"home/of-daemonset", "kube-system/of-system"}) &&
+			slices.Equal(n.pods("background"), []string{"home/of-daemonset-low", "home/of-replicaset"})
+	})
+	// And 'explain' agrees with the agent.
+	out, errs, _ := kubectlTemper(t, server.KubeConfig, "explain", "-n", "home", "of-daemonset", "of-daemonset-low")
+	for _, want := range []string{`of-daemonset +standard +default +- +of a DaemonSet, so not background \(QoS class BestEffort\)`, `of-daemonset-low +background +default +background +PriorityClass`} {
+		if !regexp.MustCompile(want).MatchString(out) {
+			t.Errorf("explain: no %s in\n%s%s", want, out, errs)
+		}
+	}
+}
+
 // run makes a pod that runs on the node, and its cgroup.
 func (n *node) run(name, class, parent string) (*corev1.Pod, string) {
 	n.t.Helper()
-	pod := bind(n.t, podOf("kube-system", name, class), n.name)
+	pod := bind(n.t, podOf("home", name, class), n.name)
 	if strings.HasSuffix(parent, "burstable") {
 		pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m")}
 	}
@@ -179,8 +207,8 @@ func TestAgentGivesPodsTheirTiers(t *testing.T) {
 	batch, batchCgroup := n.run("batch", "", "/kubepods/besteffort")
 	plain, plainCgroup := n.run("plain", "", "/kubepods/burstable")
 	eventually(t, "the pods are in their tiers", func() bool {
-		return slices.Equal(n.pods("critical"), []string{"kube-system/web"}) && slices.Equal(n.pods("background"), []string{"kube-system/batch"}) &&
-			slices.Equal(n.pods("standard"), []string{"kube-system/plain"})
+		return slices.Equal(n.pods("critical"), []string{"home/web"}) && slices.Equal(n.pods("background"), []string{"home/batch"}) &&
+			slices.Equal(n.pods("standard"), []string{"home/plain"})
 	})
 	if n.idle(web) != "0" || n.idle(batchCgroup) != "1" || n.idle(plainCgroup) != "0" || n.idle("/kubepods/besteffort") != "0" {
 		t.Error("cpu.idle is not what the tiers say")
@@ -191,7 +219,7 @@ func TestAgentGivesPodsTheirTiers(t *testing.T) {
 		t.Errorf("status %d: %s%s", status, out, errs)
 	}
 
-	if out, errs, _ := kubectlTemper(t, server.KubeConfig, "explain", "-n", "kube-system", "web"); !strings.Contains(out, "PriorityClass temper-critical  paced (policy)  no (Failed)") {
+	if out, errs, _ := kubectlTemper(t, server.KubeConfig, "explain", "-n", "home", "web"); !strings.Contains(out, "PriorityClass temper-critical  paced (policy)  no (Failed)") {
 		t.Errorf("explain says\n%s%s", out, errs)
 	}
 
@@ -202,12 +230,12 @@ func TestAgentGivesPodsTheirTiers(t *testing.T) {
 	eventually(t, "the label lowers the running pod", func() bool { return n.idle(plainCgroup) == "1" })
 
 	// A pod that is not known has no tier of its own, and gets one once it is.
-	static := bind(t, podOf("kube-system", "static", "temper-critical"), n.name)
+	static := bind(t, podOf("home", "static", "temper-critical"), n.name)
 	hash := strings.Repeat("5d41402a", 4)
 	fixture.Cgroup(t, n.root, "/kubepods/besteffort/pod"+hash)
 	static.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: hash, "kubernetes.io/config.hash": hash}
 	create(t, static)
-	eventually(t, "the static pod is critical", func() bool { return slices.Contains(n.pods("critical"), "kube-system/static") })
+	eventually(t, "the static pod is critical", func() bool { return slices.Contains(n.pods("critical"), "home/static") })
 
 	// Who may create pods cannot speak for another's: neither for a static pod's nor for one with a UID.
 	lower := bind(t, podOf("default", "lower", ""), n.name)
@@ -217,7 +245,7 @@ func TestAgentGivesPodsTheirTiers(t *testing.T) {
 	eventually(t, "the claim is told", func() bool {
 		return strings.Contains(strings.Join(n.state().Problems, "\n"), "default/lower says that it is "+hash)
 	})
-	if got := n.state().Members; !slices.ContainsFunc(got, func(m agent.Member) bool { return m.Pod == "kube-system/static" && m.Tier == tier.Critical }) {
+	if got := n.state().Members; !slices.ContainsFunc(got, func(m agent.Member) bool { return m.Pod == "home/static" && m.Tier == tier.Critical }) {
 		t.Errorf("%+v", got)
 	}
 	spoof := bind(t, podOf("default", "spoof", ""), n.name)
@@ -232,7 +260,7 @@ func TestAgentGivesPodsTheirTiers(t *testing.T) {
 	}
 
 	os.RemoveAll(n.root.Cgroup(batchCgroup))
-	eventually(t, "the pod that ended is gone", func() bool { return !slices.Contains(n.pods("background"), "kube-system/batch") })
+	eventually(t, "the pod that ended is gone", func() bool { return !slices.Contains(n.pods("background"), "home/batch") })
 	n.end(syscall.SIGTERM)
 	n.awaitCondition(v1alpha1.ConditionEnforced, "False Stopped")
 	if n.idle(plainCgroup) != "0" {
@@ -244,7 +272,7 @@ func TestAPodsOwnLimits(t *testing.T) {
 	n := newNode(t, nil)
 	labelled := func(name, limits string) {
 		t.Helper()
-		pod := bind(t, podOf("kube-system", name, ""), n.name)
+		pod := bind(t, podOf("home", name, ""), n.name)
 		pod.Labels = map[string]string{v1alpha1.LimitsLabel: limits}
 		create(t, pod)
 		fixture.Cgroup(t, n.root, "/kubepods/besteffort/pod"+string(pod.UID))
@@ -258,14 +286,14 @@ func TestAPodsOwnLimits(t *testing.T) {
 			for _, m := range n.state().Members {
 				modes[m.Pod] = m.Limits
 			}
-			own, there := modes["kube-system/greedy"]
-			return there && own == greedy && modes["kube-system/frozen"] == "freeze"
+			own, there := modes["home/greedy"]
+			return there && own == greedy && modes["home/frozen"] == "freeze"
 		})
 	}
 	await("freeze is granted, and gap is not", "")
-	out, errs, status := kubectlTemper(t, server.KubeConfig, "explain", "-n", "kube-system", "frozen", "greedy")
+	out, errs, status := kubectlTemper(t, server.KubeConfig, "explain", "-n", "home", "frozen", "greedy")
 	for _, want := range []string{"freeze (label temper.dev/limits)", "paced (policy)",
-		"Pod/kube-system/greedy: label temper.dev/limits asks for gap, which podLimits of policy default does not list"} {
+		"Pod/home/greedy: label temper.dev/limits asks for gap, which podLimits of policy default does not list"} {
 		if !strings.Contains(out, want) || status != 0 {
 			t.Errorf("explain says no %q, with status %d:\n%s%s", want, status, out, errs)
 		}
@@ -283,7 +311,7 @@ func TestReservationFollowsPods(t *testing.T) {
 	}
 	request := func(name, class, cpu string) *corev1.Pod {
 		t.Helper()
-		pod := bind(t, podOf("kube-system", name, class), n.name)
+		pod := bind(t, podOf("home", name, class), n.name)
 		pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}
 		create(t, pod)
 		return pod
@@ -293,8 +321,8 @@ func TestReservationFollowsPods(t *testing.T) {
 	request("plain", "", "4")
 	lowered := request("db", "temper-critical", "1250m")
 	reserved("what critical pods request", 1750)
-	out, errs, status := kubectlTemper(t, server.KubeConfig, "explain", "-n", "kube-system", "web")
-	if want := "Pod/kube-system/web: requests 500m; no reservation is known to be in force on its node"; status != 0 || !strings.Contains(out, want) {
+	out, errs, status := kubectlTemper(t, server.KubeConfig, "explain", "-n", "home", "web")
+	if want := "Pod/home/web: requests 500m; no reservation is known to be in force on its node"; status != 0 || !strings.Contains(out, want) {
 		t.Errorf("explain says no %q, with status %d:\n%s%s", want, status, out, errs)
 	}
 
@@ -389,7 +417,7 @@ func TestANodeThatIsTooSmall(t *testing.T) {
 	for cpu := range 4 { // of two threads each
 		fixture.Write(t, n.root, fmt.Sprintf("/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu), fmt.Sprintf("%d,%d", cpu%2, cpu%2+2))
 	}
-	pod := bind(t, podOf("kube-system", "large", "temper-critical"), n.name)
+	pod := bind(t, podOf("home", "large", "temper-critical"), n.name)
 	pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1001m")}
 	create(t, pod)
 	n.awaitCondition(v1alpha1.ConditionSized, "False TooMuchCritical")
@@ -522,7 +550,7 @@ func TestMetricsOfPods(t *testing.T) {
 		}
 		return string(text)
 	}
-	const series = `temper_pod_cpu_seconds_total{namespace="kube-system",pod="batch",tier="background"} 2.5`
+	const series = `temper_pod_cpu_seconds_total{namespace="home",pod="batch",tier="background"} 2.5`
 	eventually(t, "the pod has its series, beside the node's", func() bool {
 		text := scrape()
 		return strings.Contains(text, series) && strings.Contains(text, `temper_rung{rung="cpu.idle"} 1`)

@@ -95,7 +95,7 @@ func TestAnAPIServerThatGoesAndComes(t *testing.T) {
 	_, batch := n.run("batch", "", "/kubepods/besteffort")
 	plainPod, plain := n.run("plain", "", "/kubepods/burstable")
 	eventually(t, "the pods are in their tiers", func() bool {
-		return n.idle(batch) == "1" && slices.Equal(n.pods("standard"), []string{"kube-system/plain"})
+		return n.idle(batch) == "1" && slices.Equal(n.pods("standard"), []string{"home/plain"})
 	})
 
 	l.cut()
@@ -132,7 +132,7 @@ func TestAnAPIServerThatIsAway(t *testing.T) {
 	eventually(t, "the pod is in background", func() bool { return n.idle(batch) == "1" })
 	eventually(t, "what is known is kept for the next agent", func() bool {
 		text, err := os.ReadFile(n.root.Run("cluster.json"))
-		return err == nil && strings.Contains(string(text), "kube-system/batch")
+		return err == nil && strings.Contains(string(text), "home/batch")
 	})
 	n.end(syscall.SIGKILL)
 	n.makeAnew(batch)

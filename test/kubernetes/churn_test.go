@@ -38,7 +38,7 @@ func (n *node) resident() int {
 
 // life is one pod's: it is made, its cgroup comes, gets its tier, and both go. Of a static pod the cgroup comes first.
 func (n *node) life(ctx context.Context, name string, static bool) error {
-	pod := podOf("kube-system", name, "")
+	pod := podOf("home", name, "")
 	pod.Spec.NodeName = n.name
 	hash := fmt.Sprintf("%032x", []byte(name))
 	cg := "/kubepods/besteffort/pod" + hash

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"temper.dev/temper/api/v1alpha1"
 	"temper.dev/temper/internal/cluster/explain"
 )
 
@@ -55,6 +56,12 @@ func run(m *testing.M) int {
 	defer server.Stop()
 	config.QPS = -1 // as many requests at a time as a test makes
 	if cluster, err = client.New(config, client.Options{Scheme: explain.Scheme()}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	// Where pods of tests may be in any tier, and are none of the cluster's own.
+	home := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "home", Labels: map[string]string{v1alpha1.HighestTierLabel: "system"}}}
+	if err := cluster.Create(context.Background(), home); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

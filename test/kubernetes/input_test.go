@@ -34,33 +34,33 @@ func TestAPriorityClassThatVanishes(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := newNode(t, map[string]string{"pool": "express"})
-	eventually(t, "a pod may have the class", func() bool { return tryOut(t, podOf("kube-system", "try", "express")) == nil })
+	eventually(t, "a pod may have the class", func() bool { return tryOut(t, podOf("home", "try", "express")) == nil })
 	first, _ := n.run("first", "express", "/kubepods/besteffort")
 	critical := func(what string, want ...string) {
 		t.Helper()
 		eventually(t, what, func() bool { return slices.Equal(slices.Sorted(slices.Values(n.pods("critical"))), want) })
 	}
-	critical("its pod is critical", "kube-system/first")
+	critical("its pod is critical", "home/first")
 
 	if err := cluster.Delete(t.Context(), express(0)); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "a new pod is refused", func() bool {
-		err := tryOut(t, podOf("kube-system", "second", "express"))
+		err := tryOut(t, podOf("home", "second", "express"))
 		return err != nil && strings.Contains(err.Error(), "no PriorityClass with name express was found")
 	})
 	n.end(syscall.SIGTERM)
 	n.start(asAgent(t, n.name))
 	eventually(t, "the next agent is there", func() bool { return n.state().PID == n.cmd.Process.Pid })
-	critical("the pod is critical for an agent that has never seen the class", "kube-system/first")
-	if out, errs, _ := kubectlTemper(t, server.KubeConfig, "explain", "-n", "kube-system", "first"); !strings.Contains(out, "PriorityClass express") {
+	critical("the pod is critical for an agent that has never seen the class", "home/first")
+	if out, errs, _ := kubectlTemper(t, server.KubeConfig, "explain", "-n", "home", "first"); !strings.Contains(out, "PriorityClass express") {
 		t.Errorf("explain says\n%s%s", out, errs)
 	}
 
 	create(t, express(-10))
-	eventually(t, "a pod may have the class again", func() bool { return tryOut(t, podOf("kube-system", "try", "express")) == nil })
+	eventually(t, "a pod may have the class again", func() bool { return tryOut(t, podOf("home", "try", "express")) == nil })
 	second, _ := n.run("second", "express", "/kubepods/besteffort")
-	critical("both are critical", "kube-system/first", "kube-system/second")
+	critical("both are critical", "home/first", "home/second")
 	if *first.Spec.Priority != 5000 || *second.Spec.Priority != -10 {
 		t.Errorf("priorities %d and %d", *first.Spec.Priority, *second.Spec.Priority)
 	}
@@ -96,7 +96,7 @@ func TestPoliciesThatDisagree(t *testing.T) {
 		eventually(t, policy+" applies, and nothing of the others", func() bool {
 			return n.status().Policy == policy && n.idle(batch) == idle && slices.Equal(n.pods("critical"), critical)
 		})
-		if out, errs, _ := kubectlTemper(t, server.KubeConfig, "explain", "-n", "kube-system", "batch"); !strings.Contains(out, policy) {
+		if out, errs, _ := kubectlTemper(t, server.KubeConfig, "explain", "-n", "home", "batch"); !strings.Contains(out, policy) {
 			t.Errorf("explain says\n%s%s", out, errs)
 		}
 	}
@@ -109,7 +109,7 @@ func TestPoliciesThatDisagree(t *testing.T) {
 			applies("a-younger", "1")
 		}
 	}
-	applies("default", "1", "kube-system/web")
+	applies("default", "1", "home/web")
 	if problems := n.state().Problems; len(problems) > 0 {
 		t.Errorf("problems: %q", problems)
 	}

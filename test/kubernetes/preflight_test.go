@@ -125,8 +125,8 @@ func TestPreflightOfAClusterWithoutTemper(t *testing.T) {
 	ended := bind(t, podOf("shop", "ended", ""), "new-0")
 	for _, pod := range []*corev1.Pod{
 		bind(t, owned(labelled(podOf("ops", "guard-5f6-abc", ""), map[string]string{"app": "guard", "pod-template-hash": "5f6"}), "ReplicaSet", "guard-5f6"), "new-0"),
-		bind(t, owned(podOf("ops", "log-1", ""), "DaemonSet", "log"), "new-0"),
-		bind(t, owned(podOf("ops", "log-2", ""), "DaemonSet", "log"), "new-1"),
+		bind(t, owned(podOf("ops", "log-1", "temper-background"), "DaemonSet", "log"), "new-0"),
+		bind(t, owned(podOf("ops", "log-2", "temper-background"), "DaemonSet", "log"), "new-1"),
 		bind(t, podOf("kube-system", "dns", ""), "new-1"),
 		bind(t, podOf("kube-system", "proxy", "system-node-critical"), "new-1"),
 		bind(t, owned(podOf("shop", "operator-x7k", ""), "StatefulSet", "operator"), "new-1"),

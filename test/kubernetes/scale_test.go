@@ -163,7 +163,7 @@ var parents = []string{"/kubepods/burstable", "/kubepods/burstable", "/kubepods/
 
 // add makes a pod about as large as usual, and its cgroup.
 func (s *standing) add() error {
-	pod := podOf("kube-system", fmt.Sprintf("standing-%d", s.made), []string{"temper-critical", "", "", "", ""}[s.made%5])
+	pod := podOf("home", fmt.Sprintf("standing-%d", s.made), []string{"temper-critical", "", "", "", ""}[s.made%5])
 	pod.Spec.NodeName = s.n.name
 	parent := parents[s.made%len(parents)]
 	if strings.HasSuffix(parent, "burstable") {

@@ -78,7 +78,7 @@ func TestTop(t *testing.T) {
 	agent := n.serving()
 	eventually(t, "the agent is asked, and knows its rung and the pod", func() bool {
 		l := lookAt(t, n.name)
-		return l.Live && l.Rung == "cpu.idle" && len(l.Pods) == 1 && l.Pods[0].Name == "kube-system/batch" && l.Pods[0].CPU.Total == 2.5
+		return l.Live && l.Rung == "cpu.idle" && len(l.Pods) == 1 && l.Pods[0].Name == "home/batch" && l.Pods[0].CPU.Total == 2.5
 	})
 	if l := lookAt(t, n.name); l.Tiers[3].CPU.Total != 2.5 || l.Overrun != nil {
 		t.Errorf("%+v", l)
@@ -94,7 +94,7 @@ func TestTop(t *testing.T) {
 	eventually(t, "and ends", func() bool { return *next().Nodes[0].Pods[0].CPU.Rate == 0 })
 
 	out, errs, status := kubectlTemper(t, server.KubeConfig, "top", "--once", "--sort", "name")
-	if line := regexp.MustCompile(`(?m)^kube-system/batch +background +62.5 s +- +` + n.name + `$`); status != 0 || !line.MatchString(out) || strings.Contains(out, "\x1b") {
+	if line := regexp.MustCompile(`(?m)^home/batch +background +62.5 s +- +` + n.name + `$`); status != 0 || !line.MatchString(out) || strings.Contains(out, "\x1b") {
 		t.Errorf("status %d: %s%s", status, out, errs)
 	}
 	agent.Status.PodIP, agent.Status.PodIPs = "", nil

@@ -194,6 +194,24 @@ func TestRequestsAreFilledIn(t *testing.T) {
 	}
 }
 
+// What a DaemonSet makes is of it, whatever the manifest's pods say.
+func TestPodsOfADaemonSet(t *testing.T) {
+	const spec = "metadata: {name: d, namespace: shop}\nspec: {selector: {}, template: {spec: {containers: [{name: c}]}}}"
+	for _, c := range []struct {
+		text string
+		want tier.Tier
+	}{
+		{"apiVersion: apps/v1\nkind: DaemonSet\n" + spec, tier.Standard},
+		{"apiVersion: apps/v1\nkind: Deployment\n" + spec, tier.Background},
+		{"apiVersion: v1\nkind: Pod\nmetadata: {name: p, ownerReferences: [{apiVersion: apps/v1, kind: DaemonSet, name: d, uid: u, controller: true}]}\nspec: {containers: [{name: c}]}", tier.Standard},
+		{"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c}]}", tier.Background},
+	} {
+		if got := answers(t, readAll(t, c.text, string(kubernetes.DefaultPolicy)), nil)[0]; got.Tier != c.want {
+			t.Errorf("%s: got %v, want %v", c.text, got.Tier, c.want)
+		}
+	}
+}
+
 func TestFolderOfManifests(t *testing.T) {
 	folder := t.TempDir()
 	for name, text := range map[string]string{"a.yaml": goldPod, "b/c.json": `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"q"}}`, "README": "no manifest"} {

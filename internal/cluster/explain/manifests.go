@@ -70,8 +70,11 @@ func (m *Manifests) take(object runtime.Object, kind string) error {
 			m.leaveAlone(kind)
 			return nil
 		}
-		m.pods = append(m.pods, pod{kind + "/" + nameOf(meta), &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: meta.Namespace, Labels: template.Labels}, Spec: template.Spec}})
+		made := metav1.ObjectMeta{Namespace: meta.Namespace, Labels: template.Labels, OwnerReferences: meta.OwnerReferences}
+		if _, isPod := o.(*corev1.Pod); !isPod {
+			made.OwnerReferences = []metav1.OwnerReference{{Kind: kind, Name: meta.Name, Controller: new(true)}}
+		}
+		m.pods = append(m.pods, pod{kind + "/" + nameOf(meta), &corev1.Pod{ObjectMeta: made, Spec: template.Spec}})
 	}
 	return nil
 }

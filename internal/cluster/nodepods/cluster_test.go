@@ -36,6 +36,10 @@ func TestCompare(t *testing.T) {
 		{"that it has succeeded", before, pod("2", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }), true},
 		{"that it runs", pod("1", func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending }), pod("2", func(*corev1.Pod) {}), false},
 		{"its labels", before, pod("2", func(p *corev1.Pod) { p.Labels = map[string]string{"x": "y"} }), true},
+		{"what controls it", before, pod("2", func(p *corev1.Pod) {
+			p.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", Controller: new(true)}}
+		}), true},
+		{"who else owns it", before, pod("2", func(p *corev1.Pod) { p.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet"}} }), false},
 		{"a node's heartbeat", node("1", "a"), node("2", "a"), false},
 		{"a node's label", node("1", "a"), node("2", "b"), true},
 	} {

@@ -51,10 +51,13 @@ func trimMetadata(object any) (any, error) {
 	return &metav1.PartialObjectMetadata{TypeMeta: partial.TypeMeta, ObjectMeta: trimmedMeta(&partial.ObjectMeta)}, nil
 }
 
-// trimmedMeta keeps names and labels, and of annotations those that name a static pod.
+// trimmedMeta keeps names and labels, of owners the controller, and of annotations those that name a static pod.
 func trimmedMeta(from *metav1.ObjectMeta) metav1.ObjectMeta {
 	to := metav1.ObjectMeta{Namespace: from.Namespace, Name: from.Name, UID: from.UID, ResourceVersion: from.ResourceVersion,
 		Generation: from.Generation, CreationTimestamp: from.CreationTimestamp, Labels: from.Labels}
+	if owner := metav1.GetControllerOfNoCopy(from); owner != nil {
+		to.OwnerReferences = []metav1.OwnerReference{*owner}
+	}
 	for _, key := range []string{mirrorAnnotation, hashAnnotation} {
 		if value, ok := from.Annotations[key]; ok && len(value) <= longestID {
 			metav1.SetMetaDataAnnotation(&to, key, value)

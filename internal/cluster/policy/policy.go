@@ -293,7 +293,26 @@ func (p *Policy) given(pod *corev1.Pod) Verdict {
 	}
 	class := qos.GetPodQOS(pod)
 	v.Tier, v.Reason = p.qos[class], "QoS class "+string(class)
+	if by := OfTheSystem(pod); v.Tier == tier.Background && by != "" {
+		v.Tier, v.Reason = tier.Standard, fmt.Sprintf("%s, so not background (%s)", by, v.Reason)
+	}
 	return v
+}
+
+// systemPrefix begins the names of namespaces that Kubernetes keeps for itself.
+const systemPrefix = "kube-"
+
+// OfTheSystem says by what a pod is known to be one that a node or the cluster depends on; "": by nothing. Such a pod is not in
+// background unless its class, its priority or a label says so: many request nothing, and nobody chose that for them.
+// A pod could say of itself that it has such an owner, and gains no more by it than by a request for 1m of CPU.
+func OfTheSystem(pod *corev1.Pod) string {
+	if owner := metav1.GetControllerOf(pod); owner != nil && owner.Kind == "DaemonSet" {
+		return "of a DaemonSet"
+	}
+	if strings.HasPrefix(pod.Namespace, systemPrefix) {
+		return "in namespace " + pod.Namespace
+	}
+	return ""
 }
 
 func contains(r *v1alpha1.PriorityRange, value int32) bool {

@@ -75,6 +75,48 @@ func TestTier(t *testing.T) {
 	}
 }
 
+// What a node or the cluster depends on is in background only if somebody says so.
+func TestPodsOfTheSystem(t *testing.T) {
+	p := compile(t, v1alpha1.TierPolicy{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: v1alpha1.TierPolicySpec{
+		Rules: []v1alpha1.TierRule{{Name: "low", PriorityClassNames: []string{"tin"}, Priority: &v1alpha1.PriorityRange{Max: new(int32(-1))}, Tier: "background"}}}})
+	lower := compile(t, v1alpha1.TierPolicy{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: v1alpha1.TierPolicySpec{QoS: v1alpha1.QoSTiers{BestEffort: "critical"}}})
+	of := func(namespace, kind string, controller bool, pod *corev1.Pod) *corev1.Pod {
+		pod.Namespace = namespace
+		if kind != "" {
+			pod.OwnerReferences = []metav1.OwnerReference{{Kind: kind, Name: "o", Controller: &controller}}
+		}
+		return pod
+	}
+	plain := func() *corev1.Pod { return podOf("", new(int32(0)), "") }
+	const daemon = "of a DaemonSet, so not background (QoS class BestEffort)"
+	for _, c := range []struct {
+		what   string
+		policy *Policy
+		pod    *corev1.Pod
+		in     *Namespace
+		tier   tier.Tier
+		reason string
+	}{
+		{"of nobody", p, of("shop", "", false, plain()), nil, tier.Background, "QoS class BestEffort"},
+		{"of a ReplicaSet", p, of("shop", "ReplicaSet", true, plain()), nil, tier.Background, "QoS class BestEffort"},
+		{"of a DaemonSet", p, of("shop", "DaemonSet", true, plain()), nil, tier.Standard, daemon},
+		{"owned by a DaemonSet that does not control it", p, of("shop", "DaemonSet", false, plain()), nil, tier.Background, "QoS class BestEffort"},
+		{"in kube-system", p, of("kube-system", "ReplicaSet", true, plain()), nil, tier.Standard, "in namespace kube-system, so not background (QoS class BestEffort)"},
+		{"in another namespace of Kubernetes", p, of("kube-flannel", "", false, plain()), nil, tier.Standard, "in namespace kube-flannel, so not background (QoS class BestEffort)"},
+		{"in a namespace of nearly that name", p, of("kubernetes-lab", "", false, plain()), nil, tier.Background, "QoS class BestEffort"},
+		{"the label says background", p, of("shop", "DaemonSet", true, podOf("", new(int32(0)), "background")), nil, tier.Background, "label temper.dev/tier, below standard (" + daemon + ")"},
+		{"the class does", p, of("shop", "DaemonSet", true, podOf("tin", new(int32(0)), "")), nil, tier.Background, "PriorityClass tin"},
+		{"the priority does", p, of("kube-system", "", false, podOf("", new(int32(-10)), "")), nil, tier.Background, "priority -10"},
+		{"the namespace does", p, of("shop", "DaemonSet", true, plain()), &Namespace{Name: "shop", Labels: labels.Set{v1alpha1.HighestTierLabel: "background"}}, tier.Background,
+			"label temper.dev/highest-tier of namespace shop, below standard (" + daemon + ")"},
+		{"a policy that gives more", lower, of("kube-system", "DaemonSet", true, plain()), nil, tier.Critical, "QoS class BestEffort"},
+	} {
+		if v := c.policy.Tier(c.pod, c.in); v.Tier != c.tier || v.Reason != c.reason {
+			t.Errorf("%s: got %v by %q, want %v by %q", c.what, v.Tier, v.Reason, c.tier, c.reason)
+		}
+	}
+}
+
 func TestSelect(t *testing.T) {
 	now := time.Now()
 	make := func(name string, precedence int32, age time.Duration, pool string) *Policy {

@@ -95,11 +95,8 @@ func (c *cluster) dependents() func(*corev1.Pod) []string {
 		}
 	}
 	return func(pod *corev1.Pod) (why []string) {
-		if owner := metav1.GetControllerOf(pod); owner != nil && owner.Kind == "DaemonSet" {
-			why = append(why, "it is of a DaemonSet")
-		}
-		if strings.HasPrefix(pod.Namespace, "kube-") {
-			why = append(why, "it is in "+pod.Namespace)
+		if by := policy.OfTheSystem(pod); by != "" {
+			why = append(why, "it is "+by)
 		}
 		for _, b := range backends[pod.Namespace] {
 			if b.selector.Matches(labels.Set(pod.Labels)) {
@@ -191,7 +188,7 @@ func (c *cluster) surprises(pods []Pod) (findings []Finding) {
 	for _, name := range order {
 		s := of[name]
 		findings = append(findings, warn("background", fmt.Sprintf("%s (%d of its pods) would be background by %s: %s", name, s.pods, s.reason, strings.Join(s.depends, ", ")),
-			"request CPU for its containers, give it a PriorityClass that no rule has in background, or say so by the label "+v1alpha1.TierLabel+": background"))
+			"request CPU for its containers, or where its class or priority says background give it another; if it is meant, label it "+v1alpha1.TierLabel+"=background"))
 	}
 	if len(findings) > 0 || !c.knows(tiersNeed...) || !c.knows(dependentsNeed...) {
 		return findings

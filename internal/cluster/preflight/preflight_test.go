@@ -155,14 +155,17 @@ func TestPodsThatOthersDependOn(t *testing.T) {
 			c.leases = append(c.leases, coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "lock"}, Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder}})
 		}
 	}
-	system := func(c *cluster) { c.pods[0].Namespace = "kube-public"; c.namespaces["kube-public"] = nil }
+	system := func(c *cluster) { // by a class that a rule has in background
+		c.pods[0].Namespace, c.pods[0].Spec.PriorityClassName = "kube-public", "temper-background"
+		c.namespaces["kube-public"] = nil
+	}
 	for _, row := range []struct {
 		what   string
 		change func(*cluster)
 		wants  string
 	}{
 		{"a pod", func(*cluster) {}, ""},
-		{"of a namespace of the system", system, "it is in kube-public"},
+		{"of a namespace of the system", system, "it is in namespace kube-public"},
 		{"of it, with a label that says background", func(c *cluster) {
 			system(c)
 			c.pods[0].Labels = map[string]string{v1alpha1.TierLabel: "background"}
@@ -177,6 +180,7 @@ func TestPodsThatOthersDependOn(t *testing.T) {
 		}, ""},
 		{"of it, in critical", func(c *cluster) { system(c); c.pods[0].Spec.PriorityClassName = "system-cluster-critical" }, ""},
 		{"of a DaemonSet", func(c *cluster) {
+			c.pods[0].Spec.PriorityClassName = "temper-background"
 			c.pods[0].OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", Name: "log", Controller: new(true)}}
 		}, "it is of a DaemonSet"},
 		{"one that leads", lease("shop", "web_0b0c"), "it leads, by Lease lock"},
