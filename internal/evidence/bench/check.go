@@ -176,6 +176,11 @@ func (r *BarResult) judge(b Bar, c *Cell) {
 	}
 }
 
-func twoDecimals(v float64) string { return fmt.Sprintf("%.2f", v) }
+func twoDecimals(v float64) string {
+	if math.IsNaN(v) {
+		return missing
+	}
+	return fmt.Sprintf("%.2f", v)
+}
 
 func threeDecimals(v float64) string { return fmt.Sprintf("%.3f", v) }

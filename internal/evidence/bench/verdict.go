@@ -12,7 +12,7 @@ const level = 1.02
 // Standing is what an arm is worth in one sentence.
 type Standing struct {
 	Label string
-	Tail  float64 // worst p99 over the floor
+	Tail  float64 // worst p99 over the floor, over the loaded steps; NaN without one
 	Work  float64 // least background work over the most, over the loaded steps; NaN without one
 }
 
@@ -30,8 +30,11 @@ func (p *Pooled) Standings() []Standing {
 				complete = false
 				continue
 			}
+			if c.Background == 0 {
+				continue
+			}
 			s.Tail = larger(s.Tail, tail.Value)
-			if share := p.WorkShare(c); share != nil && c.Background > 0 {
+			if share := p.WorkShare(c); share != nil {
 				s.Work = smaller(s.Work, share.Value)
 			}
 		}
@@ -82,13 +85,16 @@ func (p *Pooled) verdict() string {
 	} else if judged {
 		parts = append(parts, "Stock is not good enough at any loaded step")
 	}
-	return strings.Join(parts, ". ")
+	return strings.Join(append(parts, p.Cautions()...), ". ")
 }
 
 func tailVerdict(all []Standing) string {
 	best := math.NaN()
 	for _, s := range all {
 		best = smaller(best, s.Tail)
+	}
+	if math.IsNaN(best) {
+		return "no step has background work, so no arm can be called best"
 	}
 	var names, others []string
 	for _, s := range all {
@@ -176,7 +182,7 @@ func (p *Pooled) GoodEnoughText() string {
 func (p *Pooled) StandingText(arm string) string {
 	for _, s := range p.Standings() {
 		if s.Label == arm {
-			return fmt.Sprintf("%.2f / %.2f", s.Tail, s.Work)
+			return twoDecimals(s.Tail) + " / " + twoDecimals(s.Work)
 		}
 	}
 	return missing

@@ -22,7 +22,7 @@ func Record(t *testing.T, scenario string, seed int64, arms ...string) bench.Rec
 		Hashes:  bench.Hashes{Kernel: "aa11", Emulator: "bb22", Guest: "cc33", BPF: "dd44"},
 	}
 	if scenario == "memcached" {
-		r.Load, r.SaturationRPS = 0.5, 3000+float64(seed)
+		r.Load, r.SaturationRPS = 0.5, 240+float64(seed)
 		r.RateRPS = r.SaturationRPS / 2
 	}
 	if scenario == "web" {
