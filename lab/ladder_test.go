@@ -211,12 +211,13 @@ func TestStudySkipsItsOwnRecordsAndRefusesOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, spoil := range map[string]func(*bench.Record){
-		"hashes":  func(r *bench.Record) { r.Hashes.Guest = "other" },
-		"seconds": func(r *bench.Record) { r.Seconds = 9 },
-		"load":    func(r *bench.Record) { r.Load = 0.8 },
-		"steps":   func(r *bench.Record) { r.Arms[0].Steps[0].Background = 9 },
-		"arms":    func(r *bench.Record) { r.Arms[0].Arm = "eevdf-full" },
+	for differs, spoil := range map[string]func(*bench.Record){
+		"its hashes of guest differ":                                 func(r *bench.Record) { r.Hashes.Guest = "other" },
+		"its hashes of kernel, scheduler (BPF object) differ":        func(r *bench.Record) { r.Hashes.Kernel, r.Hashes.BPF = "other", "b" },
+		"its lengths of window, warm-up or quantum differ":           func(r *bench.Record) { r.Seconds = 9 },
+		"its conditions (scenario, CPUs, load, bursty, seed) differ": func(r *bench.Record) { r.Load = 0.8 },
+		"its arms or steps differ":                                   func(r *bench.Record) { r.Arms[0].Steps[0].Background = 9 },
+		"record of another study: its arms or steps differ":          func(r *bench.Record) { r.Arms[0].Arm = "eevdf-full" },
 	} {
 		var r bench.Record
 		if err := json.Unmarshal(text, &r); err != nil {
@@ -226,8 +227,8 @@ func TestStudySkipsItsOwnRecordsAndRefusesOthers(t *testing.T) {
 		if err := bench.WriteJSON(path, r); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := l.missingSeeds(s, func(int64, Progress) {}); exit.StatusOf(err) != exit.Usage {
-			t.Errorf("%s: got %v", name, err)
+		if _, err := l.missingSeeds(s, func(int64, Progress) {}); exit.StatusOf(err) != exit.Usage || !strings.Contains(err.Error(), differs) {
+			t.Errorf("got %v, want %s", err, differs)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"sync"
 
 	"temper.dev/temper/internal/base/exit"
@@ -54,11 +55,15 @@ func (l *Lab) Study(ctx context.Context, s Study, progress func(seed int64, p Pr
 	}
 	workers.Wait()
 	if err := context.Cause(ctx); errors.Is(err, context.Canceled) {
-		return exit.New(exit.Interrupted, "run the same command again to go on", "interrupted; the records in %s are complete", s.Out)
+		return interrupted()
 	} else if err != nil {
 		return err
 	}
 	return nil
+}
+
+func interrupted() error {
+	return exit.New(exit.Interrupted, "run the same command again; what has a record is not measured again", "interrupted")
 }
 
 func (s Study) at(seed int64) plan.Plan {
@@ -113,7 +118,7 @@ func (l *Lab) differs(r bench.Record, p plan.Plan) string {
 	}
 	switch {
 	case r.Hashes != l.Hashes:
-		return "hashes (kernel, emulator, guest or BPF object)"
+		return differingHashes(r.Hashes, l.Hashes, p)
 	case r.Scenario != p.Scenario || r.CPUs != p.CPUs || r.Load != p.Load || r.Bursty != p.Bursty || r.Seed != p.Seed:
 		return "conditions (scenario, CPUs, load, bursty, seed)"
 	case r.Seconds != p.Seconds || r.WarmUp != p.WarmUp || r.Machine.QuantumUS != p.Quantum:
@@ -122,4 +127,21 @@ func (l *Lab) differs(r bench.Record, p plan.Plan) string {
 		return "arms or steps"
 	}
 	return ""
+}
+
+// differingHashes names what of two unequal sets of hashes differs.
+func differingHashes(a, b bench.Hashes, p plan.Plan) string {
+	guest := "guest"
+	if p.Workload != nil {
+		guest += " (a service, its files, the client or the rate)"
+	}
+	var names []string
+	for _, h := range []struct{ name, a, b string }{
+		{"kernel", a.Kernel, b.Kernel}, {"emulator", a.Emulator, b.Emulator}, {guest, a.Guest, b.Guest}, {"scheduler (BPF object)", a.BPF, b.BPF},
+	} {
+		if h.a != h.b {
+			names = append(names, h.name)
+		}
+	}
+	return "hashes of " + strings.Join(names, ", ")
 }

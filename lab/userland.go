@@ -73,7 +73,7 @@ func (c Cache) wholePackage(ctx context.Context, notify func(string), name strin
 		return "", nil, err
 	}
 	text, err := os.ReadFile(filepath.Join(root, ownFiles))
-	return root, strings.Split(string(text), "\n"), err
+	return root, slices.DeleteFunc(strings.Split(string(text), "\n"), func(file string) bool { return file == "" }), err
 }
 
 // filesBelow lists files and links, but for what people read.

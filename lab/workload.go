@@ -28,6 +28,8 @@ func OpenWorkload(ctx context.Context, o Options, f *workload.File) (*Lab, plan.
 		}
 		a := archive{}
 		a.program("bin/httpload", client)
+		// There is no name server.
+		a.data("etc/hosts", []byte("127.0.0.1 localhost\n::1 localhost\n"))
 		programs := map[string]string{}
 		for _, s := range f.Services {
 			if programs[s.Name], err = a.addUserService(ctx, l.cache, s, notify); err != nil {
@@ -63,7 +65,7 @@ func (a archive) addUserService(ctx context.Context, c Cache, s workload.Service
 	for _, item := range s.Files {
 		if item.Host == "" {
 			a.data(item.Guest, []byte(item.Text))
-		} else if err := a.bring(item.Guest, item.Host); err != nil {
+		} else if err := a.bringOf(s, item.Guest, item.Host); err != nil {
 			return "", err
 		}
 	}
@@ -72,7 +74,7 @@ func (a archive) addUserService(ctx context.Context, c Cache, s workload.Service
 
 // addFolder adds a folder of this host, in which the program is.
 func (a archive) addFolder(home string, s workload.Service) (program string, err error) {
-	if err := a.bring(home, s.Folder); err != nil {
+	if err := a.bringOf(s, home, s.Folder); err != nil {
 		return "", err
 	}
 	program = path.Join(home, s.Command[0])
@@ -80,6 +82,15 @@ func (a archive) addFolder(home string, s workload.Service) (program string, err
 		return "", s.At.Fail(exit.NotFound, "write its path within the folder", "%s has no program %q", s.Folder, s.Command[0])
 	}
 	return program, nil
+}
+
+// bringOf brings what a service names, and says where it names what is not there.
+func (a archive) bringOf(s workload.Service, guest, host string) error {
+	err := a.bring(guest, host)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s.At.Fail(exit.NotFound, "write a path from the file's folder on", "service %s: no file or folder %s", s.Name, host)
+	}
+	return err
 }
 
 // addProgram adds a program of this host: a path from the file's folder on, or a name to look up in PATH.
@@ -100,9 +111,32 @@ func (a archive) addProgram(home string, s workload.Service) (program string, er
 	return program, a.bring(program, host)
 }
 
+// follow goes along links from a path in the guest, and says where they end, and whether something is there.
+func (a archive) follow(at string) (end string, whole bool) {
+	const most = 8
+	for range most {
+		n, there := a[inArchive(at)]
+		switch {
+		case !there:
+			return at, false
+		case n.target == "":
+			return at, true
+		case path.IsAbs(n.target):
+			at = n.target
+		default:
+			at = path.Join(path.Dir(at), n.target)
+		}
+	}
+	return at, false
+}
+
 // checkProgram refuses what is not executable, and a script whose interpreter the guest lacks. Of its own it has a shell.
 func (a archive) checkProgram(s workload.Service, program string) error {
 	n, there := a[inArchive(program)]
+	if end, whole := a.follow(program); there && !whole {
+		return s.At.Fail(exit.NotFound, "where it is of another package, install both on this host, and write the program's path without 'package'",
+			"%s is a link to %s, which is not there", s.Command[0], end)
+	}
 	if there && n.target == "" && n.mode&0o111 == 0 {
 		return s.At.Fail(exit.Usage, "make it so with chmod +x", "%s is not executable", s.Command[0])
 	}
@@ -127,7 +161,10 @@ var binDirs = []string{"usr/bin", "usr/sbin", "bin", "sbin", "usr/games"}
 // addPackage adds a package of Debian, its programs with what they need to start.
 func (a archive) addPackage(ctx context.Context, c Cache, s workload.Service, notify func(string)) (program string, err error) {
 	root, own, err := c.wholePackage(ctx, notify, s.Package)
-	if err != nil {
+	switch {
+	case ctx.Err() != nil:
+		return "", interrupted()
+	case err != nil:
 		return "", s.At.Fail(exit.StatusOf(err), "name a package of Debian "+userlandSuite, "package %s: %v", s.Package, err)
 	}
 	if err := a.addPackaged(root, own); err != nil {
@@ -146,7 +183,11 @@ func (a archive) addPackage(ctx context.Context, c Cache, s workload.Service, no
 	if s.Command[0] == "sh" { // the guest's own, to prepare something first
 		return "/bin/sh", nil
 	}
-	return "", s.At.Fail(exit.NotFound, "choose from "+strings.Join(programs, ", "), "package %s has no program %q", s.Package, s.Command[0])
+	cure := "choose from " + strings.Join(programs, ", ")
+	if len(programs) == 0 {
+		cure = "it has no program at all; name the package that has it, which is often one that this one depends on"
+	}
+	return "", s.At.Fail(exit.NotFound, cure, "package %s has no program %q", s.Package, s.Command[0])
 }
 
 // addPackaged adds files of a package that was unpacked below root, and what the programs among them need.

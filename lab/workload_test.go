@@ -28,11 +28,14 @@ func packaged(t *testing.T) Cache {
 	put(t, filepath.Join(root, "usr/sbin/shopd"), "#!/bin/sh\n")
 	put(t, filepath.Join(root, "etc/shop.conf"), "")
 	put(t, filepath.Join(root, "usr/lib/shop/bin/engine"), "#!/bin/sh\n")
-	put(t, filepath.Join(root, ownFiles), "usr/sbin/shopd\nusr/bin/shop\netc/shop.conf\nusr/lib/shop/bin/engine")
+	put(t, filepath.Join(root, ownFiles), "usr/sbin/shopd\nusr/bin/shop\nusr/bin/other\netc/shop.conf\nusr/lib/shop/bin/engine")
 	put(t, filepath.Join(root, "usr/bin/.keep"), "")
-	if err := os.Symlink("../sbin/shopd", filepath.Join(root, "usr/bin/shop")); err != nil {
-		t.Fatal(err)
+	for link, target := range map[string]string{"usr/bin/shop": "../sbin/shopd", "usr/bin/other": "of-another-package"} {
+		if err := os.Symlink(target, filepath.Join(root, link)); err != nil {
+			t.Fatal(err)
+		}
 	}
+	put(t, filepath.Join(c.path("userland", userlandSuite+"-whole-shops"), ownFiles), "") // depends on others, and has no file
 	return c
 }
 
@@ -92,13 +95,20 @@ func TestServicesThatCannotTravel(t *testing.T) {
 			`executable file not found in $PATH; write a path of this host, or name the Debian package that has it`, exit.NotFound},
 		"not in the folder": {workload.Service{Folder: dir, Command: []string{"bin"}}, file + `:4:2: ` + dir + ` has no program "bin"; write its path within the folder`, exit.NotFound},
 		"not in the package": {workload.Service{Package: "shop", Command: []string{"shopx"}},
-			file + `:4:2: package shop has no program "shopx"; choose from shopd, shop`, exit.NotFound},
+			file + `:4:2: package shop has no program "shopx"; choose from shopd, shop, other`, exit.NotFound},
+		"in no package": {workload.Service{Package: "shops", Command: []string{"shopd"}},
+			file + `:4:2: package shops has no program "shopd"; it has no program at all; name the package that has it, which is often one that this one depends on`, exit.NotFound},
+		"a link to what is not there": {workload.Service{Package: "shop", Command: []string{"other"}},
+			file + `:4:2: other is a link to /usr/bin/of-another-package, which is not there; where it is of another package, install both on this host, ` +
+				`and write the program's path without 'package'`, exit.NotFound},
+		"no such folder": {workload.Service{Folder: dir + "/none", Command: []string{"x"}},
+			file + ":4:2: service mine: no file or folder " + dir + "/none; write a path from the file's folder on", exit.NotFound},
 		"another processor": {workload.Service{Command: []string{"./arm"}}, dir + "/arm is for AARCH64, and the guest's processor is x86-64; bring one for x86-64", exit.Usage},
 		"not executable":    {workload.Service{Command: []string{"./page"}}, file + ":4:2: ./page is not executable; make it so with chmod +x", exit.Usage},
 		"a script for what is not there": {workload.Service{Command: []string{"./script"}},
 			file + ":4:2: ./script is a script for /usr/bin/ruby, which the guest does not have; bring it: under files, or as the package", exit.NotFound},
 		"a file that is not there": {workload.Service{Command: []string{"bin/program"}, Files: []workload.Item{{Guest: "/x", Host: dir + "/none"}}},
-			"cannot put a file into the guest: stat " + dir + "/none: no such file or directory", exit.Usage},
+			file + ":4:2: service mine: no file or folder " + dir + "/none; write a path from the file's folder on", exit.NotFound},
 	} {
 		test.service.Name, test.service.At = "mine", workload.Place{File: file, Line: 4, Column: 2}
 		_, err := archive{}.addUserService(t.Context(), packaged(t), test.service, func(string) {})

@@ -102,7 +102,7 @@ func TestBadFiles(t *testing.T) {
 			"f.yaml:18:8: arm fifo has to know the threads of a service, and knows those of the lab's own scenarios only; leave it out"},
 		"field twice":         {good + "name: shop\n", `f.yaml:18:1: "name" stands twice; leave one out`},
 		"no name":             {without("name: shop"), "f.yaml:2:1: the workload has no name; give it one"},
-		"a bad name":          {instead("shop", "My Shop"), `f.yaml:1:7: "My Shop" is no name; use up to 32 of a to z, 0 to 9 and -`},
+		"a bad name":          {instead("shop", "My Shop"), `f.yaml:1:7: "My Shop" is no name; begin with a letter, and use up to 32 of a to z, 0 to 9 and -`},
 		"name of the lab's":   {instead("shop", "chain"), "f.yaml:1:7: chain is the name of a scenario of the lab's own, and records are told apart by it; choose another, such as my-chain"},
 		"no services":         {"name: x\n", "f.yaml:1:1: the workload has no services"},
 		"empty services":      {"name: x\nservices: []\n", "f.yaml:2:11: services is a list of one or more; write [...]"},

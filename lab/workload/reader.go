@@ -181,7 +181,7 @@ var goodName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
 
 func (r reader) name(n *yaml.Node, what string) (string, error) {
 	if n.Kind != yaml.ScalarNode || !goodName.MatchString(n.Value) {
-		return "", r.fail(n, "use up to 32 of a to z, 0 to 9 and -", "%q is no name", n.Value)
+		return "", r.fail(n, "begin with a letter, and use up to 32 of a to z, 0 to 9 and -", "%q is no name", n.Value)
 	}
 	if bench.IsScenario(n.Value) && what == "name" {
 		return "", r.fail(n, "choose another, such as my-"+n.Value, "%s is the name of a scenario of the lab's own, and records are told apart by it", n.Value)
