@@ -197,7 +197,7 @@ func TestHTTPLoadRefuses(t *testing.T) {
 		want    string
 	}{
 		"an error":       {http.NotFound, "httpload: the server answers: HTTP/1.1 404 Not Found\n"},
-		"half an answer": {func(w http.ResponseWriter, _ *http.Request) { raw(w, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nx") }, "httpload: the server closes a connection before it has answered: \n"},
+		"half an answer": {func(w http.ResponseWriter, _ *http.Request) { raw(w, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nx") }, "httpload: the server closes a connection before it has answered: does it speak HTTP/1.1?\n"},
 		"another protocol": {func(w http.ResponseWriter, _ *http.Request) { raw(w, "220 mail.example\r\n\r\n") },
 			"httpload: the server does not answer as HTTP/1.1 does: 220 mail.example\n"},
 		"two answers": {func(w http.ResponseWriter, _ *http.Request) {

@@ -44,7 +44,9 @@ static int epoll_fd;
 
 static void refuse(const char *what, const char *line)
 {
-	fprintf(stderr, "httpload: %s: %.*s\n", what, (int)strcspn(line, "\r\n"), line);
+	int length = strcspn(line, "\r\n");
+
+	fprintf(stderr, "httpload: %s%s%.*s\n", what, length ? ": " : "", length, line);
 	exit(1);
 }
 
@@ -92,10 +94,8 @@ static void begin_waiting(void)
 
 static void due(uint64_t intended, uint64_t id)
 {
-	if (last_waiting - first_waiting == WAITING) {
-		errno = ENOBUFS;
-		die("more than %d requests wait for a connection", WAITING);
-	}
+	if (last_waiting - first_waiting == WAITING)
+		refuse("65536 requests wait for a connection: the service is slower than the rate; offer less, or use more connections", "");
 	waiting[last_waiting++ & (WAITING - 1)] = (struct request){ intended, id };
 }
 
@@ -206,7 +206,7 @@ static void closed(struct connection *c, uint64_t at)
 		reopen(c);
 		send_get(c);
 	} else {
-		refuse("the server closes a connection before it has answered", "");
+		refuse("the server closes a connection before it has answered: does it speak HTTP/1.1?", "");
 	}
 }
 

@@ -43,8 +43,9 @@ static void store_values(int fd)
 		char set[64], answer[16] = "";
 		int n = sprintf(set, "set %03d 0 0 10\r\n0123456789\r\n", key);
 
+		errno = EPROTO;
 		if (write(fd, set, n) != n || read(fd, answer, sizeof(answer)) < 6 || strncmp(answer, "STORED", 6))
-			die("set");
+			die("what is asked does not answer 'set' as memcached does");
 	}
 }
 
