@@ -11,7 +11,6 @@ import (
 	"math"
 	"slices"
 
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	quantity "k8s.io/apimachinery/pkg/api/resource"
@@ -225,17 +224,11 @@ func notEnough(hours float64) string {
 func autoscaled(s *snapshot.Snapshot) map[snapshot.Workload]bool {
 	found := map[snapshot.Workload]bool{}
 	for _, h := range s.Autoscalers {
-		// One that names no metric, as a manifest may, gets this one from the API server.
-		if len(h.Spec.Metrics) == 0 || slices.ContainsFunc(h.Spec.Metrics, isShareOfCPURequests) {
-			found[snapshot.Workload{Namespace: h.Namespace, Kind: h.Spec.ScaleTargetRef.Kind, Name: h.Spec.ScaleTargetRef.Name}] = true
+		if w, ok := snapshot.ScaledByCPU(h); ok {
+			found[w] = true
 		}
 	}
 	return found
-}
-
-func isShareOfCPURequests(m autoscalingv2.MetricSpec) bool {
-	return m.Resource != nil && m.Resource.Name == corev1.ResourceCPU && m.Resource.Target.AverageUtilization != nil ||
-		m.ContainerResource != nil && m.ContainerResource.Name == corev1.ResourceCPU && m.ContainerResource.Target.AverageUtilization != nil
 }
 
 func (a *Advice) addNamespaces() {

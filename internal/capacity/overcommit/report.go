@@ -117,11 +117,10 @@ func (r Report) Write(w io.Writer) {
 // part. What owns the pods of other kinds cannot be told from the pods, so those are unknown.
 func Autoscaled(autoscalers []*autoscalingv2.HorizontalPodAutoscaler, namespaces []string) (known, unknown []snapshot.Workload) {
 	for _, h := range autoscalers {
-		// One that names no metric, as a manifest may, gets CPU utilisation from the API server.
-		if !slices.Contains(namespaces, h.Namespace) || len(h.Spec.Metrics) > 0 && !slices.ContainsFunc(h.Spec.Metrics, isShareOfCPU) {
+		w, ok := snapshot.ScaledByCPU(h)
+		if !ok || !slices.Contains(namespaces, w.Namespace) {
 			continue
 		}
-		w := snapshot.Workload{Namespace: h.Namespace, Kind: h.Spec.ScaleTargetRef.Kind, Name: h.Spec.ScaleTargetRef.Name}
 		if slices.Contains(scalable, w.Kind) {
 			known = append(known, w)
 		} else {
@@ -129,14 +128,4 @@ func Autoscaled(autoscalers []*autoscalingv2.HorizontalPodAutoscaler, namespaces
 		}
 	}
 	return known, unknown
-}
-
-func isShareOfCPU(m autoscalingv2.MetricSpec) bool {
-	switch {
-	case m.Resource != nil:
-		return m.Resource.Name == corev1.ResourceCPU && m.Resource.Target.AverageUtilization != nil
-	case m.ContainerResource != nil:
-		return m.ContainerResource.Name == corev1.ResourceCPU && m.ContainerResource.Target.AverageUtilization != nil
-	}
-	return false
 }

@@ -1,8 +1,10 @@
 package snapshot
 
 import (
+	"slices"
 	"strings"
 
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -33,4 +35,19 @@ func (s *Snapshot) Workloads() func(*corev1.Pod) Workload {
 		}
 		return direct
 	}
+}
+
+// ScaledByCPU is what an autoscaler scales by the share of CPU requests that is used; ok is false for one that scales by
+// something else.
+func ScaledByCPU(h *autoscalingv2.HorizontalPodAutoscaler) (target Workload, ok bool) {
+	// One that names no metric, as a manifest may, gets this one from the API server.
+	if len(h.Spec.Metrics) > 0 && !slices.ContainsFunc(h.Spec.Metrics, isShareOfCPURequests) {
+		return Workload{}, false
+	}
+	return Workload{h.Namespace, h.Spec.ScaleTargetRef.Kind, h.Spec.ScaleTargetRef.Name}, true
+}
+
+func isShareOfCPURequests(m autoscalingv2.MetricSpec) bool {
+	return m.Resource != nil && m.Resource.Name == corev1.ResourceCPU && m.Resource.Target.AverageUtilization != nil ||
+		m.ContainerResource != nil && m.ContainerResource.Name == corev1.ResourceCPU && m.ContainerResource.Target.AverageUtilization != nil
 }
