@@ -162,6 +162,7 @@ func tierStatus(t tier.Tier, members []agent.Member, seen *status.Status) v1alph
 			s.Pods = append(s.Pods, m.Pod)
 		}
 	}
+	slices.Sort(s.Pods) // members come by their UIDs
 	if int(t) < len(seen.Tiers) {
 		figures := seen.Tiers[t]
 		s.CPUSeconds = strconv.FormatFloat(figures.CPUSeconds, 'f', 3, 64)
