@@ -10,10 +10,10 @@
  * way to user mode (task work), and goes on until then. The call interrupts it, and is where it waits. What it uses
  * meanwhile is a debt, which its cgroup pays first.
  *
- * Limits: one that has not left after LONGEST_BEYOND of CPU time is held where it is; after SHORT_BEYOND where its cgroup owes
- * more than MUCH_OWED. Else tasks that never leave, one after the other, would get on without an end. So are all where the kernel cannot make
- * that call (before 6.18), or saves no orig_ax (other machines than x86-64). A signal that is delivered as it leaves, and an
- * exception without an error code (with FRED any), count as user mode. Who waits in the call may not migrate until it goes on.
+ * Limits: one that has not left after LONGEST_BEYOND of CPU time is held where it is, and so are all where the kernel cannot
+ * make that call (before 6.18), or saves no orig_ax (other machines than x86-64). Where its cgroup owes more than MUCH_OWED, it
+ * has SHORT_BEYOND: else tasks that never leave, one after the other, would get on without an end. A signal that is delivered as
+ * it leaves, and an exception without an error code (with FRED any), count as user mode. In the call a task may not migrate.
  */
 #ifndef TEMPER_LEAVE_BPF_H
 #define TEMPER_LEAVE_BPF_H

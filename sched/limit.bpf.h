@@ -21,7 +21,7 @@
 
 #include "bandwidth.bpf.h"
 
-#define MUCH_OWED (10 * MSEC)
+#define MUCH_OWED (10 * MSEC) /* by a cgroup: a task with a short section in the kernel still gets out of it (leave.bpf.h) */
 
 /* Cgroups that hold tasks and whose mode is LIMITS_GAP, a bit each. */
 enum { SLOT_WORDS = MAX_CGROUPS / 64 };
