@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -165,6 +166,7 @@ func (f *overcommitFlags) connect() (client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	config.Timeout = cmp.Or(config.Timeout, patience)
 	return client.New(config, client.Options{Scheme: collect.Scheme()})
 }
 
