@@ -79,32 +79,6 @@ func TestBootStopsAStuckGuest(t *testing.T) {
 	checkNothingLeft(t, c)
 }
 
-func TestRunFoldersOfKilledRunsAreSwept(t *testing.T) {
-	c := Cache(t.TempDir())
-	dead := c.path("runs", "dead")
-	if err := os.MkdirAll(dead, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dead, "alive"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	first, leaveFirst, err := c.runFolder()
-	if err != nil {
-		t.Fatal(err)
-	}
-	second, leaveSecond, err := c.runFolder()
-	if err != nil {
-		t.Fatal(err)
-	}
-	left, _ := filepath.Glob(c.path("runs", "*"))
-	if len(left) != 2 || first == second {
-		t.Errorf("runs: %v", left)
-	}
-	leaveFirst()
-	leaveSecond()
-	checkNothingLeft(t, c)
-}
-
 // A guest that is stuck is asked where, once, and has what it says kept.
 func TestBootAsksAStuckGuestWhereItIs(t *testing.T) {
 	c, dir := Cache(t.TempDir()), t.TempDir()

@@ -1,10 +1,7 @@
 package lab
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -77,18 +74,4 @@ func (c Cache) explain(err error) error {
 		return exit.New(exit.NoDisk, "make room, or set TEMPER_CACHE to a folder on another disk", "%w", err)
 	}
 	return err
-}
-
-// hashFile is the SHA-256 of a file's content, in hex.
-func hashFile(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"strconv"
-	"strings"
 	"time"
 
 	"temper.dev/temper/internal/base/exit"
@@ -103,17 +102,6 @@ func (l *Lab) execArgs(o ExecOptions) ([]string, error) {
 	}
 	kernel, err := l.cache.steadyKernel(l.Kernel)
 	return deterministicArgs(s, kernel, o.Append...), err
-}
-
-func deterministicMachine(cpus int) (speed, error) {
-	var sizes []string
-	for _, s := range machines {
-		if s.vcpus == cpus {
-			return s, nil
-		}
-		sizes = append(sizes, strconv.Itoa(s.vcpus))
-	}
-	return speed{}, exit.New(exit.Usage, "choose from "+strings.Join(sizes, ", "), "no deterministic machine has %d CPUs", cpus)
 }
 
 // execOverlay holds the command, the files that come with it, temper and temper-lab (a ladder's guest has

@@ -5,9 +5,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
+	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"temper.dev/temper/lab/plan"
 )
@@ -95,6 +98,15 @@ func (a archive) addOurs(assets Assets) error {
 		a.program(name, host)
 	}
 	return nil
+}
+
+// applets lists the commands that busybox plays. It is static, so it runs on the host too.
+func applets(ctx context.Context, busybox string) ([]string, error) {
+	out, err := exec.CommandContext(ctx, busybox, "--list").Output()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s --list", busybox), err)
+	}
+	return strings.Fields(string(out)), nil
 }
 
 // initrd is the image with what a run adds. The kernel takes archives one after the other, each

@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"errors"
 	"maps"
 	"os"
 	"os/exec"
@@ -147,17 +146,6 @@ func TestFoldersCarryLibrariesThatNoProgramNames(t *testing.T) {
 	}
 }
 
-func TestLoaderTravelsWithoutACLibrary(t *testing.T) {
-	program := compiled(t, filepath.Join(t.TempDir(), "program"), "int main(void) { return 0; }", "-nostdlib", "-pie", "-Wl,-e,main")
-	files, _, err := closureOf("/", place{"program", program})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if files["lib/x86_64-linux-gnu/"+loaderName] == "" {
-		t.Errorf("got %v", files)
-	}
-}
-
 func TestDataTravelsWhateverProcessorItIsFor(t *testing.T) {
 	object := filepath.Join(t.TempDir(), "x.o")
 	foreign(t, filepath.Join(application(t), "bin/program"), object)
@@ -166,17 +154,5 @@ func TestDataTravelsWhateverProcessorItIsFor(t *testing.T) {
 	}
 	if err := (archive{}).bring("/x.o", object); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestScriptsNeedNoLibraries(t *testing.T) {
-	for text, want := range map[string]error{"#!/bin/sh\n": errNoELF, "": errNoELF, "\x7fELF": errNoELF} {
-		file := filepath.Join(t.TempDir(), "file")
-		if err := os.WriteFile(file, []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := readDynamics(file); !errors.Is(err, want) {
-			t.Errorf("%q: got %v, want %v", text, err, want)
-		}
 	}
 }

@@ -53,6 +53,17 @@ func smallest(of []speed, cpus int) (speed, error) {
 		"no machine of the lab's constant speed has %d application CPUs", cpus)
 }
 
+func deterministicMachine(cpus int) (speed, error) {
+	var sizes []string
+	for _, s := range machines {
+		if s.vcpus == cpus {
+			return s, nil
+		}
+		sizes = append(sizes, strconv.Itoa(s.vcpus))
+	}
+	return speed{}, exit.New(exit.Usage, "choose from "+strings.Join(sizes, ", "), "no deterministic machine has %d CPUs", cpus)
+}
+
 // mips is the speed of one CPU, in million instructions a guest second.
 func (s speed) mips() float64 {
 	return 1000 / float64(int(1)<<s.shift) / float64(s.vcpus)

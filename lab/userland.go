@@ -2,12 +2,10 @@ package lab
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -206,13 +204,4 @@ func (c Cache) packageFiles(ctx context.Context, notify func(string), name strin
 		}
 	}
 	return files, nil
-}
-
-// applets lists the commands that busybox plays. It is static, so it runs on the host too.
-func applets(ctx context.Context, busybox string) ([]string, error) {
-	out, err := exec.CommandContext(ctx, busybox, "--list").Output()
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s --list", busybox), err)
-	}
-	return strings.Fields(string(out)), nil
 }

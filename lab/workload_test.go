@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"temper.dev/temper/internal/base/exit"
-	"temper.dev/temper/lab/plan"
 	"temper.dev/temper/lab/workload"
 )
 
@@ -114,43 +113,6 @@ func TestServicesThatCannotTravel(t *testing.T) {
 		_, err := archive{}.addUserService(t.Context(), packaged(t), test.service, func(string) {})
 		if err == nil || err.Error() != test.want || exit.StatusOf(err) != test.status {
 			t.Errorf("%s:\ngot  %v (status %d)\nwant %s", name, err, exit.StatusOf(err), test.want)
-		}
-	}
-}
-
-func TestWorkloadsAreChecked(t *testing.T) {
-	p := goodPlan()
-	p.Scenario, p.Workload = "mine", &plan.Workload{}
-	if err := CheckPlan(p); err != nil {
-		t.Error(err)
-	}
-	if p.Load = 0; CheckPlan(p) == nil {
-		t.Error("neither a load nor a rate, and nothing was said")
-	}
-	if p.Workload.Rate = 10; CheckPlan(p) != nil {
-		t.Error(CheckPlan(p))
-	}
-}
-
-// The example is what the documents promise: a program from its binary to a report by one short file.
-func TestExamplesAreShort(t *testing.T) {
-	files, err := filepath.Glob("workloads/*.yaml")
-	if err != nil || len(files) == 0 {
-		t.Fatal(files, err)
-	}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines := 0
-		for _, c := range text {
-			if c == '\n' {
-				lines++
-			}
-		}
-		if _, err := workload.Read(file); err != nil || lines > 25 {
-			t.Errorf("%s: %d lines, at most 25; %v", file, lines, err)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -34,6 +35,29 @@ func TestPageHasEveryField(t *testing.T) {
 			if !regexp.MustCompile("`(client\\.)?" + name + "`").MatchString(page) {
 				t.Errorf("docs/start/workload.md lacks the field %s of %s", name, what)
 			}
+		}
+	}
+}
+
+// The example is what the documents promise: a program from its binary to a report by one short file.
+func TestExamplesAreShort(t *testing.T) {
+	files, err := filepath.Glob("../workloads/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := 0
+		for _, c := range text {
+			if c == '\n' {
+				lines++
+			}
+		}
+		if _, err := Read(file); err != nil || lines > 25 {
+			t.Errorf("%s: %d lines, at most 25; %v", file, lines, err)
 		}
 	}
 }
