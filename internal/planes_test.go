@@ -3,6 +3,7 @@ package internal
 
 import (
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -58,6 +59,32 @@ func TestPlanesStandOnEachOther(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// labPackages are those of the lab, the guest's side first: each knows those before it only.
+var labPackages = []string{
+	"plan", "ladder", "chaos", "guest",
+	"limits", "cost", "observed", "survey", "workload",
+	"cache", "assets", "libraries", "apt", "kernels", "userland", "image", "machine", "native", "nodeparts", "run",
+}
+
+func TestLabPackagesStandOnEachOther(t *testing.T) {
+	place := func(name string) int {
+		below, _ := strings.CutPrefix(name, "lab/")
+		top, _, _ := strings.Cut(below, "/")
+		return slices.Index(labPackages, top)
+	}
+	for _, name := range list(t, module+"lab/...") {
+		own := place(name)
+		if own < 0 && name != "lab" {
+			t.Errorf("%s is not in the order of the lab's packages", name)
+		}
+		for _, other := range list(t, "-f", `{{join .Imports "\n"}}`, module+name) {
+			if isIn(other, "lab") && place(other) > own {
+				t.Errorf("%s imports %s, which comes after it in %v", name, other, labPackages)
+			}
+		}
 	}
 }
 

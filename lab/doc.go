@@ -1,10 +1,15 @@
-// Package lab boots Debian's Linux kernels under QEMU's instruction counting, where time advances
-// with executed instructions, and measures schedulers in them: the same figures to the last digit on
-// any host. One instruction of the kernel is changed, in its idle loop; steady.go says which and why.
+// Package lab is the deterministic machine. It boots Debian's Linux kernels under QEMU's instruction counting, where time
+// advances with executed instructions, and measures schedulers in them: the same figures to the last digit on any host. One
+// instruction of the kernel is changed, in its idle loop; kernels/steady.go says which and why.
 //
-// The way through the package, in order: a mirror of Debian is found (mirror.go), a private apt
-// state reads it (apt.go), a kernel (kernel.go, steady.go) and the guest's userland (userland.go)
-// are fetched and cached (cache.go), the initrd is packed (image.go, cpio.go), the machine is
-// started (machine.go, boot.go), and its events (follow.go) become a record (ladder.go), an exit
-// status (exec.go), or a folder of records (study.go).
+// This package is empty. The way through those below, of which each knows those before it only:
+//
+//   - cache is the folder that keeps what was fetched, and assets what 'make build' leaves.
+//   - libraries finds what a program needs to start. apt finds a mirror of Debian, and reads its archive.
+//   - kernels and userland fetch a kernel and the guest's programs. image packs the initrd.
+//   - machine starts the emulator, and hands on the guest's events. native has a ladder run on this host instead.
+//   - run does what 'temper-lab' is asked for. It makes of events a record, an exit status, or a folder of records.
+//
+// The guest's side is in guest, ladder and chaos. plan has what both sides say to each other. limits, cost, observed and
+// survey have what records of these runs say, and workload what users write. nodeparts is for tests of a whole node.
 package lab

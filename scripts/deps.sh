@@ -65,7 +65,7 @@ check_go() {
 		fail "Go $(go_version) cannot fetch Go $want, which go.mod asks for ($(cd "$(dirname "$0")/.." && go version 2>&1 | tail -n 1)); unset GOTOOLCHAIN, check the network, or install Go $want" 13
 }
 
-# The Debian archive that this host uses, as lab/mirror.go finds it.
+# The Debian archive that this host uses, as lab/apt/mirror.go finds it.
 find_mirror() {
 	local uri
 	uri=${TEMPER_DEBIAN_MIRROR:-$(

@@ -8,13 +8,13 @@ import (
 
 	"temper.dev/temper/internal/base/cli"
 	"temper.dev/temper/internal/base/exit"
-	"temper.dev/temper/lab"
+	"temper.dev/temper/lab/run"
 	"temper.dev/temper/lab/workload"
 )
 
 func newBenchRunCommand() *cobra.Command {
 	var machine machineFlags
-	study := lab.Study{}
+	study := run.Study{}
 	cmd := &cobra.Command{
 		Use:   "run FILE",
 		Short: "Measure services of your own, as a file describes them, and report",
@@ -51,7 +51,7 @@ others count. docs/start/workload.md has every field.`,
 			for _, seed := range file.Seeds {
 				p := file.Plan(nil)
 				p.Seed = seed
-				records = append(records, filepath.Join(study.Out, lab.RecordName(p)))
+				records = append(records, filepath.Join(study.Out, run.RecordName(p)))
 			}
 			if err := new(benchReport).run(cmd.OutOrStdout(), records); err != nil {
 				return err
@@ -68,17 +68,17 @@ others count. docs/start/workload.md has every field.`,
 }
 
 // measureWorkload runs what has no record yet. One seed shows its windows, several their number.
-func measureWorkload(cmd *cobra.Command, o lab.Options, file *workload.File, study lab.Study) error {
+func measureWorkload(cmd *cobra.Command, o run.Options, file *workload.File, study run.Study) error {
 	single := newLadderProgress(cmd.ErrOrStderr())
 	defer single.End()
 	o.Notify = func(what string) { single.Show(what) }
-	ready, p, err := lab.OpenWorkload(cmd.Context(), o, file)
+	ready, p, err := run.OpenWorkload(cmd.Context(), o, file)
 	if err != nil {
 		return err
 	}
 	study.Plan = p
 	if len(study.Seeds) == 1 {
-		return ready.Study(cmd.Context(), study, func(_ int64, p lab.Progress) { single.update(p) })
+		return ready.Study(cmd.Context(), study, func(_ int64, p run.Progress) { single.update(p) })
 	}
 	several := newStudyProgress(cmd.ErrOrStderr(), study)
 	defer several.End()

@@ -17,9 +17,9 @@ import (
 	"temper.dev/temper/internal/base/exit"
 	"temper.dev/temper/internal/base/live"
 	"temper.dev/temper/internal/evidence/bench"
-	"temper.dev/temper/lab"
 	"temper.dev/temper/lab/chaos"
 	"temper.dev/temper/lab/plan"
+	"temper.dev/temper/lab/run"
 )
 
 func newChaosCommand() *cobra.Command {
@@ -27,7 +27,7 @@ func newChaosCommand() *cobra.Command {
 	var seeds int
 	var first int64
 	var jsonFile string
-	o := lab.ChaosOptions{}
+	o := run.ChaosOptions{}
 	cmd := &cobra.Command{
 		Use:   "chaos",
 		Short: "Attack the scheduler in a guest, and check that its promises hold",
@@ -64,7 +64,7 @@ the node in user mode.`,
 			line := live.NewLine(cmd.ErrOrStderr())
 			options := machine.options()
 			options.Notify = line.Show
-			l, err := lab.Open(cmd.Context(), options, []string{plan.Temper})
+			l, err := run.Open(cmd.Context(), options, []string{plan.Temper})
 			if err != nil {
 				return err
 			}
@@ -120,7 +120,7 @@ func recordedAttack(path string, attack chaos.Record) (chaos.Record, error) {
 }
 
 // attackAll attacks the seeds that are not recorded, and records each as it ends.
-func attackAll(cmd *cobra.Command, l *lab.Lab, o lab.ChaosOptions, line live.Line, record *chaos.Record, path string) error {
+func attackAll(cmd *cobra.Command, l *run.Lab, o run.ChaosOptions, line live.Line, record *chaos.Record, path string) error {
 	o.Seeds = slices.DeleteFunc(o.Seeds, record.Has)
 	var lock sync.Mutex
 	var failed error

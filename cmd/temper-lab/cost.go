@@ -8,9 +8,9 @@ import (
 	"temper.dev/temper/internal/base/cli"
 	"temper.dev/temper/internal/base/live"
 	"temper.dev/temper/internal/evidence/bench"
-	"temper.dev/temper/lab"
 	"temper.dev/temper/lab/cost"
 	"temper.dev/temper/lab/plan"
+	"temper.dev/temper/lab/run"
 )
 
 func newCostCommand() *cobra.Command {
@@ -27,7 +27,7 @@ Each figure is the median of nine batches. Equal input gives equal figures.`,
   temper-lab cost --arms eevdf,temper,lavd --cpus 4 --json cost.json`,
 		Args: cli.UsageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := lab.CheckCosts(p); err != nil {
+			if err := run.CheckCosts(p); err != nil {
 				return err
 			}
 			if err := checkOutput(out); err != nil {
@@ -53,7 +53,7 @@ Each figure is the median of nine batches. Equal input gives equal figures.`,
 	return cmd
 }
 
-func countCosts(cmd *cobra.Command, options lab.Options, p plan.Costs) (cost.Record, error) {
+func countCosts(cmd *cobra.Command, options run.Options, p plan.Costs) (cost.Record, error) {
 	line := live.NewLine(cmd.ErrOrStderr())
 	defer line.End()
 	options.Notify = line.Show
@@ -63,7 +63,7 @@ func countCosts(cmd *cobra.Command, options lab.Options, p plan.Costs) (cost.Rec
 		}
 	}
 	show(0)
-	r, err := lab.Costs(cmd.Context(), options, p, show)
+	r, err := run.Costs(cmd.Context(), options, p, show)
 	if cmd.Context().Err() != nil {
 		return cost.Record{}, cli.Interrupted()
 	}

@@ -12,8 +12,8 @@ import (
 	"temper.dev/temper/internal/base/exit"
 	"temper.dev/temper/internal/evidence/bench"
 	"temper.dev/temper/internal/evidence/demo"
-	"temper.dev/temper/lab"
 	"temper.dev/temper/lab/plan"
+	"temper.dev/temper/lab/run"
 )
 
 // demoFlags are those of 'temper-lab demo'.
@@ -62,7 +62,7 @@ Ends with a table for each service and a verdict, and writes a report and the re
 func (f *demoFlags) run(ctx context.Context, out, progress io.Writer) error {
 	d := demo.Demo{Plans: demo.Plans(f.cpus, f.scale, f.seed), Parallel: !f.native}
 	for _, p := range d.Plans {
-		if err := lab.CheckPlan(p); err != nil {
+		if err := run.CheckPlan(p); err != nil {
 			return err
 		}
 	}
@@ -90,17 +90,17 @@ func (f *demoFlags) run(ctx context.Context, out, progress io.Writer) error {
 }
 
 // machineFor gets what measures ready: the lab, or this host.
-func (f *demoFlags) machineFor(ctx context.Context, show *demoProgress) (func(context.Context, plan.Plan, func(lab.Progress)) (bench.Record, error), error) {
+func (f *demoFlags) machineFor(ctx context.Context, show *demoProgress) (func(context.Context, plan.Plan, func(run.Progress)) (bench.Record, error), error) {
 	o := f.machine.options()
 	if f.native {
-		host, err := lab.OpenNative("/", o.Assets)
+		host, err := run.OpenNative("/", o.Assets)
 		if err != nil {
 			return nil, err
 		}
 		return host.Ladder, nil
 	}
 	o.Notify = show.Show
-	l, err := lab.Open(ctx, o, []string{plan.Temper})
+	l, err := run.Open(ctx, o, []string{plan.Temper})
 	if err != nil && ctx.Err() != nil {
 		err = exit.New(exit.Interrupted, "", "interrupted before anything was measured")
 	}

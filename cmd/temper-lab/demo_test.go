@@ -13,8 +13,9 @@ import (
 	"temper.dev/temper/internal/base/exit"
 	"temper.dev/temper/internal/base/fixture"
 	"temper.dev/temper/internal/evidence/demo"
-	"temper.dev/temper/lab"
+	"temper.dev/temper/lab/assets"
 	"temper.dev/temper/lab/plan"
+	"temper.dev/temper/lab/run"
 )
 
 // fakeLab makes a cache, a build and an emulator, all of them empty: the emulator says that its guest
@@ -42,7 +43,7 @@ echo '{"kind":"ready","ready":{"kernel":"6.18.1"}}' >data.jsonl
 wait
 `,
 	}
-	for _, p := range lab.GuestPrograms {
+	for _, p := range assets.GuestPrograms {
 		files["assets/build/guest/"+p] = p
 	}
 	for name, text := range files {
@@ -122,7 +123,7 @@ func TestDemoProgress(t *testing.T) {
 	p := newDemoProgress(&out, demo.Plans(2, 1, 1))
 	w := &plan.Window{Arm: "temper"}
 	w.Step.P50, w.Step.P99, w.Step.Valid = 5, 8, true
-	p.update(demo.Progress{Ladders: []lab.Progress{{Stage: "measuring", Done: 1, Total: 15, Left: time.Minute, Window: w}, {}}})
+	p.update(demo.Progress{Ladders: []run.Progress{{Stage: "measuring", Done: 1, Total: 15, Left: time.Minute, Window: w}, {}}})
 	want := "  0:00  chain 1 of 15 windows · memcached waits · about 1:00 left · chain, temper, 0 in the background: p50 5 ms, p99 8 ms\n"
 	// The time left of a ladder that waits is that of the current one.
 	want = strings.Replace(want, "1:00", "2:00", 1)

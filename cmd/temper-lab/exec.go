@@ -11,15 +11,15 @@ import (
 
 	"temper.dev/temper/internal/base/cli"
 	"temper.dev/temper/internal/base/exit"
-	"temper.dev/temper/lab"
 	"temper.dev/temper/lab/plan"
+	"temper.dev/temper/lab/run"
 )
 
 func newExecCommand() *cobra.Command {
 	var machine machineFlags
 	var files []string
 	var deterministic bool
-	o := lab.ExecOptions{}
+	o := run.ExecOptions{}
 	cmd := &cobra.Command{
 		Use:   "exec [flags] -- CMD [ARG]...",
 		Short: "Run a command in a guest, as root, on a kernel of choice",
@@ -57,7 +57,7 @@ its executed instructions. Nothing it does outlives it.`,
 			}
 			options := machine.options()
 			options.Notify = func(what string) { fmt.Fprintln(cmd.ErrOrStderr(), what) }
-			status, err := lab.Exec(cmd.Context(), options, o)
+			status, err := run.Exec(cmd.Context(), options, o)
 			if err == nil && status != 0 {
 				return &exit.Error{Status: status, Cause: fmt.Errorf("%s left with status %d in the guest", args[0], status)}
 			}

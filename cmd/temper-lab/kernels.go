@@ -10,7 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"temper.dev/temper/internal/base/cli"
-	"temper.dev/temper/lab"
+	"temper.dev/temper/lab/cache"
+	"temper.dev/temper/lab/kernels"
 )
 
 func newKernelsCommand() *cobra.Command {
@@ -29,24 +30,24 @@ Every download is verified by the signature of Debian's archive.`,
   temper-lab kernels --json | jq -r '.[] | select(.cached).release'`,
 		Args: cli.UsageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cache, err := lab.DefaultCache()
+			c, err := cache.Default()
 			if err != nil {
 				return err
 			}
 			if fetch != "" {
-				return fetchKernel(cmd.Context(), cmd.OutOrStdout(), cache, fetch)
+				return fetchKernel(cmd.Context(), cmd.OutOrStdout(), c, fetch)
 			}
-			kernels, problems := cache.AvailableKernels(cmd.Context())
+			found, problems := kernels.Available(cmd.Context(), c)
 			if err := cmd.Context().Err(); err != nil {
 				return cli.Interrupted()
 			}
-			if len(kernels) == 0 && len(problems) > 0 {
+			if len(found) == 0 && len(problems) > 0 {
 				return problems[0]
 			}
 			for _, p := range problems {
 				fmt.Fprintln(cmd.ErrOrStderr(), "temper-lab: not listed:", p)
 			}
-			return writeKernels(cmd.OutOrStdout(), kernels, asJSON)
+			return writeKernels(cmd.OutOrStdout(), found, asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -55,27 +56,27 @@ Every download is verified by the signature of Debian's archive.`,
 	return cmd
 }
 
-func fetchKernel(ctx context.Context, w io.Writer, cache lab.Cache, want string) error {
-	k, err := cache.FetchKernel(ctx, want)
+func fetchKernel(ctx context.Context, w io.Writer, c cache.Folder, want string) error {
+	k, err := kernels.Fetch(ctx, c, want)
 	if ctx.Err() != nil {
 		return cli.Interrupted()
 	}
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "%s\n", cache.Vmlinuz(k))
+	_, err = fmt.Fprintf(w, "%s\n", kernels.Vmlinuz(c, k))
 	return err
 }
 
-func writeKernels(w io.Writer, kernels []lab.Kernel, asJSON bool) error {
+func writeKernels(w io.Writer, list []kernels.Kernel, asJSON bool) error {
 	if asJSON {
 		e := json.NewEncoder(w)
 		e.SetIndent("", "  ")
-		return e.Encode(kernels)
+		return e.Encode(list)
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "SERIES\tRELEASE\tSUITE\tCACHED")
-	for _, k := range kernels {
+	for _, k := range list {
 		suite, cached := k.Suite, "no"
 		if suite == "" {
 			suite = "-"

@@ -10,7 +10,7 @@ import (
 	"temper.dev/temper/internal/base/cli"
 	"temper.dev/temper/internal/base/exit"
 	"temper.dev/temper/internal/evidence/bench"
-	"temper.dev/temper/lab"
+	"temper.dev/temper/lab/run"
 )
 
 func newLadderCommand() *cobra.Command {
@@ -35,7 +35,7 @@ and the hashes of kernel, emulator, guest and BPF object. Equal input gives an e
 				return err
 			}
 			show := newLadderProgress(cmd.ErrOrStderr())
-			record, err := lab.Ladder(cmd.Context(), machine.options(), p, show.update)
+			record, err := run.Ladder(cmd.Context(), machine.options(), p, show.update)
 			show.End()
 			if err != nil {
 				return err

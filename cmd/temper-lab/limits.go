@@ -7,9 +7,9 @@ import (
 
 	"temper.dev/temper/internal/base/cli"
 	"temper.dev/temper/internal/evidence/bench"
-	"temper.dev/temper/lab"
 	"temper.dev/temper/lab/limits"
 	"temper.dev/temper/lab/plan"
+	"temper.dev/temper/lab/run"
 )
 
 func newLimitsCommand() *cobra.Command {
@@ -30,14 +30,14 @@ Latencies are in guest time: compare them with each other, not with those of rea
 		Args: cli.UsageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p.Service = args[0]
-			if err := lab.CheckLimits(p); err != nil {
+			if err := run.CheckLimits(p); err != nil {
 				return err
 			}
 			if err := checkOutput(out); err != nil {
 				return err
 			}
 			show := newLadderProgress(cmd.ErrOrStderr())
-			r, err := lab.Limits(cmd.Context(), machine.options(), p, show.update)
+			r, err := run.Limits(cmd.Context(), machine.options(), p, show.update)
 			show.End()
 			if err != nil {
 				return err
@@ -50,7 +50,7 @@ Latencies are in guest time: compare them with each other, not with those of rea
 			return limits.Write(cmd.OutOrStdout(), r)
 		},
 	}
-	for _, s := range lab.LimitedServices {
+	for _, s := range run.LimitedServices {
 		cmd.ValidArgs = append(cmd.ValidArgs, s.Name+"\t"+s.Summary)
 	}
 	machine.register(cmd)
@@ -76,7 +76,7 @@ Latencies are in guest time: compare them with each other, not with those of rea
 func describeLimits() string {
 	var b strings.Builder
 	b.WriteString("\n\nServices:\n")
-	for _, s := range lab.LimitedServices {
+	for _, s := range run.LimitedServices {
 		b.WriteString("  " + pad(s.Name, 14) + s.Summary + "\n")
 	}
 	b.WriteString("\nArms:\n")

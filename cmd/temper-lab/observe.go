@@ -4,8 +4,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"temper.dev/temper/internal/evidence/bench"
-	"temper.dev/temper/lab"
 	"temper.dev/temper/lab/observed"
+	"temper.dev/temper/lab/run"
 )
 
 func newObserveCommand() *cobra.Command {
@@ -30,8 +30,8 @@ any scheduler and by nobody's counters. Watching costs, so the latencies are not
 			}
 			show := newLadderProgress(cmd.ErrOrStderr())
 			o := machine.options()
-			o.Notify = func(what string) { show.update(lab.Progress{Stage: what}) }
-			l, err := lab.Open(cmd.Context(), o, p.Arms)
+			o.Notify = func(what string) { show.update(run.Progress{Stage: what}) }
+			l, err := run.Open(cmd.Context(), o, p.Arms)
 			if err != nil {
 				return err
 			}

@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"temper.dev/temper/internal/base/cli"
-	"temper.dev/temper/lab"
 	"temper.dev/temper/lab/plan"
+	"temper.dev/temper/lab/run"
 )
 
 // planFlags are those of a ladder, whether it runs once or under many seeds.
@@ -40,18 +40,18 @@ func (f *planFlags) plan(cmd *cobra.Command, scenario string) (plan.Plan, error)
 		p.Load = 0
 	}
 	if !cmd.Flags().Changed("steps") {
-		p.Steps = lab.DefaultSteps(scenario, p.CPUs)
+		p.Steps = run.DefaultSteps(scenario, p.CPUs)
 	}
 	if f.upDown {
-		p.Steps = lab.UpDown(p.Steps)
+		p.Steps = run.UpDown(p.Steps)
 	}
-	return p, lab.CheckPlan(p)
+	return p, run.CheckPlan(p)
 }
 
 // scenarioArg accepts and completes one scenario.
 func scenarioArg(cmd *cobra.Command) {
 	cmd.Args = cli.UsageArgs(cobra.ExactArgs(1))
-	for _, s := range lab.Scenarios {
+	for _, s := range run.Scenarios {
 		cmd.ValidArgs = append(cmd.ValidArgs, s.Name+"\t"+s.Summary)
 	}
 }
@@ -60,7 +60,7 @@ func scenarioArg(cmd *cobra.Command) {
 func describePlan() string {
 	var b strings.Builder
 	b.WriteString("\n\nScenarios:\n")
-	for _, s := range lab.Scenarios {
+	for _, s := range run.Scenarios {
 		b.WriteString("  " + pad(s.Name, 16) + s.Summary + "\n")
 	}
 	b.WriteString("\nArms:\n")

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"temper.dev/temper/internal/base/live"
-	"temper.dev/temper/lab"
 	"temper.dev/temper/lab/plan"
+	"temper.dev/temper/lab/run"
 )
 
 // ladderProgress shows one ladder.
@@ -19,9 +19,9 @@ func newLadderProgress(w io.Writer) *ladderProgress {
 	return &ladderProgress{live.NewLine(w)}
 }
 
-func (l *ladderProgress) update(p lab.Progress) { l.Show(describeProgress(p)) }
+func (l *ladderProgress) update(p run.Progress) { l.Show(describeProgress(p)) }
 
-func describeProgress(p lab.Progress) string {
+func describeProgress(p run.Progress) string {
 	parts := []string{p.Stage}
 	if p.Total > 0 {
 		parts = append(parts, fmt.Sprintf("%d of %d windows", p.Done, p.Total))
@@ -47,19 +47,19 @@ func describeLatency(w *plan.Window) string {
 type studyProgress struct {
 	live.Line
 	mu       sync.Mutex
-	seeds    map[int64]lab.Progress
+	seeds    map[int64]run.Progress
 	earlier  int // windows that were recorded before this run
 	total    int
 	complete int
 }
 
-func newStudyProgress(w io.Writer, s lab.Study) *studyProgress {
+func newStudyProgress(w io.Writer, s run.Study) *studyProgress {
 	windows := len(s.Plan.Arms) * len(s.Plan.Steps)
-	return &studyProgress{Line: live.NewLine(w), seeds: map[int64]lab.Progress{}, total: windows * len(s.Seeds)}
+	return &studyProgress{Line: live.NewLine(w), seeds: map[int64]run.Progress{}, total: windows * len(s.Seeds)}
 }
 
 // update is called from several goroutines.
-func (s *studyProgress) update(seed int64, p lab.Progress) {
+func (s *studyProgress) update(seed int64, p run.Progress) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seeds[seed] = p

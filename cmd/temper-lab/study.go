@@ -8,14 +8,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"temper.dev/temper/internal/base/exit"
-	"temper.dev/temper/lab"
+	"temper.dev/temper/lab/run"
 )
 
 func newStudyCommand() *cobra.Command {
 	var machine machineFlags
 	var flags planFlags
 	var seeds string
-	study := lab.Study{}
+	study := run.Study{}
 	cmd := &cobra.Command{
 		Use:   "study SCENARIO",
 		Short: "Run one ladder under many seeds, a record each",
@@ -43,7 +43,7 @@ with records of anything else (another kernel, guest, or plan).` + describePlan(
 			show := newStudyProgress(cmd.ErrOrStderr(), study)
 			o := machine.options()
 			o.Notify = show.Line.Show
-			machineReady, err := lab.Open(cmd.Context(), o, study.Plan.Arms)
+			machineReady, err := run.Open(cmd.Context(), o, study.Plan.Arms)
 			if err != nil {
 				return err
 			}

@@ -11,19 +11,22 @@ import (
 	"temper.dev/temper/internal/base/exit"
 	"temper.dev/temper/internal/base/live"
 	"temper.dev/temper/internal/evidence/bench"
-	"temper.dev/temper/lab"
+	"temper.dev/temper/lab/assets"
+	"temper.dev/temper/lab/cache"
+	"temper.dev/temper/lab/kernels"
+	"temper.dev/temper/lab/run"
 	"temper.dev/temper/lab/survey"
 )
 
 func newSurveyCommand() *cobra.Command {
-	var assets, jsonFile, record string
-	o := lab.SurveyOptions{}
+	var built, jsonFile, record string
+	o := run.SurveyOptions{}
 	cmd := &cobra.Command{
 		Use:   "survey",
 		Short: "Find out on which kernels the scheduler works",
 		Long: `Attach the scheduler on kernel after kernel, in fast guests; count the instructions that each kernel's
 verifier looks at; and run the functional tests, if --suite names them. Without --kernels it takes the
-newest of each series that the archive has, from ` + lab.DefaultSeries + ` on.
+newest of each series that the archive has, from ` + kernels.DefaultSeries + ` on.
 
 With --check nothing may be worse than recorded: what worked works, and no program takes 10 % more
 instructions to verify.`,
@@ -38,7 +41,7 @@ instructions to verify.`,
 					return err
 				}
 			}
-			reports, err := surveyKernels(cmd, lab.Options{Assets: lab.Assets(assets)}, o)
+			reports, err := surveyKernels(cmd, run.Options{Assets: assets.Folder(built)}, o)
 			if err != nil {
 				return err
 			}
@@ -55,7 +58,7 @@ instructions to verify.`,
 	}
 	cmd.Flags().StringSliceVar(&o.Kernels, "kernels", nil, "series, versions or releases (default: the archive's newest of each series)")
 	cmd.Flags().StringVar(&o.Suite, "suite", "", "the functional tests, as 'make test-guest' builds them: build/guest.test")
-	cmd.Flags().StringVar(&assets, "assets", "", "folder that 'make build' filled (default: the one above this program's)")
+	cmd.Flags().StringVar(&built, "assets", "", "folder that 'make build' filled (default: the one above this program's)")
 	cmd.Flags().StringVar(&jsonFile, "json", "", "also write the reports to this file, beside those of other kernels that are there")
 	cmd.Flags().StringVar(&record, "check", "", "status 1 if anything is worse than in this file")
 	_ = cmd.RegisterFlagCompletionFunc("kernels", completeKernel)
@@ -72,15 +75,15 @@ func keep(file string, reports []survey.Report) error {
 	return bench.WriteJSON(file, survey.Merge(old, reports))
 }
 
-func surveyKernels(cmd *cobra.Command, options lab.Options, o lab.SurveyOptions) (reports []survey.Report, err error) {
+func surveyKernels(cmd *cobra.Command, options run.Options, o run.SurveyOptions) (reports []survey.Report, err error) {
 	line := live.NewLine(cmd.ErrOrStderr())
 	defer line.End()
 	if len(o.Kernels) == 0 {
-		cache, err := lab.DefaultCache()
+		c, err := cache.Default()
 		if err != nil {
 			return nil, err
 		}
-		if o.Kernels, err = cache.NewestKernels(cmd.Context()); err != nil {
+		if o.Kernels, err = kernels.Newest(cmd.Context(), c); err != nil {
 			return nil, err
 		}
 	}
@@ -91,7 +94,7 @@ func surveyKernels(cmd *cobra.Command, options lab.Options, o lab.SurveyOptions)
 		}
 	}
 	next()
-	err = lab.Survey(cmd.Context(), options, o, func(r survey.Report) {
+	err = run.Survey(cmd.Context(), options, o, func(r survey.Report) {
 		reports = append(reports, r)
 		next()
 	})

@@ -11,8 +11,8 @@ import (
 
 	"temper.dev/temper/internal/base/exit"
 	"temper.dev/temper/internal/evidence/bench"
-	"temper.dev/temper/lab"
 	"temper.dev/temper/lab/plan"
+	"temper.dev/temper/lab/run"
 )
 
 func TestParseSeeds(t *testing.T) {
@@ -68,7 +68,7 @@ func TestLabUsageErrors(t *testing.T) {
 func TestProgressInALogIsPlainLines(t *testing.T) {
 	var out bytes.Buffer
 	p := newLadderProgress(&out)
-	p.update(lab.Progress{Stage: "measuring", Done: 1, Total: 4, Left: 90 * time.Second, Window: &plan.Window{
+	p.update(run.Progress{Stage: "measuring", Done: 1, Total: 4, Left: 90 * time.Second, Window: &plan.Window{
 		Arm: "eevdf", Step: bench.Step{Background: 2, P50: 4.5, P99: 12.34, InvalidReason: "no request was answered"},
 	}})
 	p.End()
@@ -80,10 +80,10 @@ func TestProgressInALogIsPlainLines(t *testing.T) {
 
 func TestStudyProgressCountsEarlierRecords(t *testing.T) {
 	var out bytes.Buffer
-	p := newStudyProgress(&out, lab.Study{Plan: plan.Plan{Arms: []string{"eevdf"}, Steps: []int{0, 1}}, Seeds: []int64{1, 2}})
-	p.update(1, lab.Progress{Done: 2, Total: 2})
-	p.update(2, lab.Progress{Done: 1, Total: 2, Window: &plan.Window{}})
-	p.update(2, lab.Progress{Done: 2, Total: 2, Window: &plan.Window{}})
+	p := newStudyProgress(&out, run.Study{Plan: plan.Plan{Arms: []string{"eevdf"}, Steps: []int{0, 1}}, Seeds: []int64{1, 2}})
+	p.update(1, run.Progress{Done: 2, Total: 2})
+	p.update(2, run.Progress{Done: 1, Total: 2, Window: &plan.Window{}})
+	p.update(2, run.Progress{Done: 2, Total: 2, Window: &plan.Window{}})
 	want := "  0:00  1 of 2 seeds · 2 of 4 windows\n  0:00  2 of 2 seeds · 4 of 4 windows\n"
 	if out.String() != want {
 		t.Errorf("got %q\nwant %q", out.String(), want)

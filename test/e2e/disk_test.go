@@ -13,7 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"temper.dev/temper/lab"
+	"temper.dev/temper/lab/cache"
+	"temper.dev/temper/lab/kernels"
+	"temper.dev/temper/lab/nodeparts"
 )
 
 const mostBuild = 2 * time.Minute
@@ -27,22 +29,22 @@ var (
 
 // nodeParts are what of the distribution a node is made of.
 type nodeParts struct {
-	*lab.NodeParts
+	*nodeparts.Parts
 	apparmor, systemd map[string]string // files here, by their place on the node; none on a node without systemd
 }
 
 func fetchParts(ctx context.Context) (*nodeParts, error) {
-	cache, err := lab.DefaultCache()
+	c, err := cache.Default()
 	if err != nil {
 		return nil, err
 	}
 	say := func(what string) { fmt.Fprintln(os.Stderr, what) }
 	parts := &nodeParts{}
-	if parts.NodeParts, err = lab.FetchNodeParts(ctx, cache, lab.DefaultSeries, modules, say); err != nil {
+	if parts.Parts, err = nodeparts.Fetch(ctx, c, kernels.DefaultSeries, modules, say); err != nil {
 		return nil, err
 	}
-	if parts.apparmor, err = lab.FetchAppArmor(ctx, cache, say); err == nil && *systemd {
-		parts.systemd, err = lab.FetchSystemd(ctx, cache, say)
+	if parts.apparmor, err = nodeparts.AppArmor(ctx, c, say); err == nil && *systemd {
+		parts.systemd, err = nodeparts.Systemd(ctx, c, say)
 	}
 	return parts, err
 }

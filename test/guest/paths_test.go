@@ -182,6 +182,6 @@ func (w *watchedRuns) of(t *testing.T, name string) (r run) {
 	return r
 }
 
-// nanosecondsAnInstruction is the speed of one CPU of the deterministic machine of three (machines in lab/machine.go). Each
+// nanosecondsAnInstruction is the speed of one CPU of the deterministic machine of three (machines in lab/machine). Each
 // has a third of the time, in turns of some 1,500 instructions: by so many a run may seem longer or shorter than it is.
 const nanosecondsAnInstruction = 6

@@ -12,7 +12,10 @@ import (
 	"time"
 
 	"temper.dev/temper"
-	"temper.dev/temper/lab"
+	"temper.dev/temper/lab/assets"
+	"temper.dev/temper/lab/cache"
+	"temper.dev/temper/lab/nodeparts"
+	"temper.dev/temper/lab/run"
 )
 
 // programs are what of the distribution the host has, beside busybox, by package.
@@ -26,7 +29,7 @@ var programs = map[string][]string{
 // and compares, and prints, is in testdata/trial.
 func TestPackageOnAHost(t *testing.T) {
 	ctx := t.Context()
-	cache, err := lab.DefaultCache()
+	c, err := cache.Default()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +42,7 @@ func TestPackageOnAHost(t *testing.T) {
 		files["/host/"+name] = filepath.Join("testdata", name)
 	}
 	for name, list := range programs {
-		of, err := lab.FetchPrograms(ctx, cache, func(what string) { t.Log(what) }, name, list...)
+		of, err := nodeparts.Programs(ctx, c, func(what string) { t.Log(what) }, name, list...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +50,7 @@ func TestPackageOnAHost(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
-	status, err := lab.Exec(ctx, lab.Options{Assets: lab.Assets("../..")}, lab.ExecOptions{
+	status, err := run.Exec(ctx, run.Options{Assets: assets.Folder("../..")}, run.ExecOptions{
 		CPUs: 2, Argv: []string{"/bin/sh", "/host/boot"}, Files: files, Deadline: 8 * time.Minute, Output: os.Stdout, Console: "../../build/host-console.log",
 	})
 	if err != nil || status != 0 {

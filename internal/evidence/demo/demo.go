@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"temper.dev/temper/internal/evidence/bench"
-	"temper.dev/temper/lab"
 	"temper.dev/temper/lab/plan"
+	"temper.dev/temper/lab/run"
 )
 
 // Names of the demo's arms.
@@ -41,7 +41,7 @@ func Plans(cpus int, scale float64, seed int64) []plan.Plan {
 // Demo is one run of the ladders.
 type Demo struct {
 	Plans    []plan.Plan
-	Measure  func(context.Context, plan.Plan, func(lab.Progress)) (bench.Record, error)
+	Measure  func(context.Context, plan.Plan, func(run.Progress)) (bench.Record, error)
 	Parallel bool // measure all at once: each has a machine of its own
 }
 
@@ -50,13 +50,13 @@ type Demo struct {
 func (d Demo) Run(ctx context.Context, progress func(Progress)) ([]bench.Record, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	now := Progress{Ladders: make([]lab.Progress, len(d.Plans)), parallel: d.Parallel}
+	now := Progress{Ladders: make([]run.Progress, len(d.Plans)), parallel: d.Parallel}
 	var mu sync.Mutex
 	var first error // the one to report; later ones follow from it
 	records := make([]bench.Record, len(d.Plans))
 	measure := func(i int) {
 		began := time.Now()
-		r, err := d.Measure(ctx, d.Plans[i], func(p lab.Progress) {
+		r, err := d.Measure(ctx, d.Plans[i], func(p run.Progress) {
 			mu.Lock()
 			defer mu.Unlock()
 			now.add(i, p, time.Since(began))
@@ -84,14 +84,14 @@ func (d Demo) Run(ctx context.Context, progress func(Progress)) ([]bench.Record,
 
 // Progress is how far the demo has come.
 type Progress struct {
-	Ladders []lab.Progress // one for each plan
+	Ladders []run.Progress // one for each plan
 	Current int            // the plan that this news is of
 
 	parallel bool
 	elapsed  time.Duration // of the current plan
 }
 
-func (p *Progress) add(i int, now lab.Progress, elapsed time.Duration) {
+func (p *Progress) add(i int, now run.Progress, elapsed time.Duration) {
 	p.Ladders[i], p.Current, p.elapsed = now, i, elapsed
 }
 

@@ -14,13 +14,13 @@ import (
 	"temper.dev/temper/internal/base/fixture"
 	"temper.dev/temper/internal/evidence/bench"
 	"temper.dev/temper/internal/evidence/bench/benchtest"
-	"temper.dev/temper/lab"
 	"temper.dev/temper/lab/plan"
+	"temper.dev/temper/lab/run"
 )
 
 func TestPlansAreOnesThatTheLabTakes(t *testing.T) {
 	for _, p := range Plans(2, 1, 1) {
-		if err := lab.CheckPlan(p); err != nil {
+		if err := run.CheckPlan(p); err != nil {
 			t.Error(err)
 		}
 	}
@@ -28,7 +28,7 @@ func TestPlansAreOnesThatTheLabTakes(t *testing.T) {
 
 func TestTheFirstFailureEndsAllAndIsReported(t *testing.T) {
 	failed := errors.New("the guest failed")
-	d := Demo{Plans: Plans(2, 1, 1), Parallel: true, Measure: func(ctx context.Context, p plan.Plan, _ func(lab.Progress)) (bench.Record, error) {
+	d := Demo{Plans: Plans(2, 1, 1), Parallel: true, Measure: func(ctx context.Context, p plan.Plan, _ func(run.Progress)) (bench.Record, error) {
 		if p.Scenario == plan.Memcached {
 			return bench.Record{}, failed
 		}
@@ -42,9 +42,9 @@ func TestTheFirstFailureEndsAllAndIsReported(t *testing.T) {
 
 func TestOneAfterTheOther(t *testing.T) {
 	var order []string
-	d := Demo{Plans: Plans(2, 1, 1), Measure: func(_ context.Context, p plan.Plan, progress func(lab.Progress)) (bench.Record, error) {
+	d := Demo{Plans: Plans(2, 1, 1), Measure: func(_ context.Context, p plan.Plan, progress func(run.Progress)) (bench.Record, error) {
 		order = append(order, p.Scenario)
-		progress(lab.Progress{Done: 1, Total: 1})
+		progress(run.Progress{Done: 1, Total: 1})
 		return bench.Record{Scenario: p.Scenario}, nil
 	}}
 	records, err := d.Run(t.Context(), func(Progress) {})
@@ -54,12 +54,12 @@ func TestOneAfterTheOther(t *testing.T) {
 }
 
 func TestLeft(t *testing.T) {
-	ladders := []lab.Progress{{Left: time.Minute}, {Left: 3 * time.Minute}}
+	ladders := []run.Progress{{Left: time.Minute}, {Left: 3 * time.Minute}}
 	if got := (Progress{Ladders: ladders, parallel: true}).Left(); got != 3*time.Minute {
 		t.Errorf("in parallel: %v", got)
 	}
 	// The first is a minute from its end after one minute; the second will take two.
-	if got := (Progress{Ladders: []lab.Progress{{Left: time.Minute}, {}}, elapsed: time.Minute}).Left(); got != 3*time.Minute {
+	if got := (Progress{Ladders: []run.Progress{{Left: time.Minute}, {}}, elapsed: time.Minute}).Left(); got != 3*time.Minute {
 		t.Errorf("one after the other: %v", got)
 	}
 }
