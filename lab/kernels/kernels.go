@@ -13,6 +13,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+
+	"pault.ag/go/debian/version"
 
 	"temper.dev/temper/internal/base/exit"
 	"temper.dev/temper/lab/apt"
@@ -60,10 +63,15 @@ func sortNewestFirst(kernels []Kernel) {
 	slices.SortFunc(kernels, func(a, b Kernel) int { return compareVersions(b.Release, a.Release) })
 }
 
+// compareVersions orders versions as dpkg does. A release is no package's version, and is not parsed as one.
+func compareVersions(a, b string) int {
+	return version.Compare(version.Version{Version: a}, version.Version{Version: b})
+}
+
 // matches tells whether want names k: by series ("6.18"), version ("6.18.15") or release.
 func (k Kernel) matches(want string) bool {
 	rest, ok := strings.CutPrefix(k.Release, want)
-	return ok && want != "" && (rest == "" || !isDigit(rest[0]))
+	return ok && want != "" && (rest == "" || !unicode.IsDigit(rune(rest[0])))
 }
 
 func folder(c cache.Folder, release string) string { return c.Path("kernels", release) }

@@ -13,7 +13,7 @@ func TestCompareVersionsOrdersAsDpkgDoes(t *testing.T) {
 	ascending := []string{"6.18~rc1", "6.18", "6.18.9+deb13-1~bpo13+1", "6.18.9+deb13-1", "6.18.15+deb13", "6.18.15+deb14", "6.19.2", "7.0", "7.0a", "7.0+1", "10"}
 	for i, a := range ascending {
 		for j, b := range ascending {
-			got, want := compareVersions(a, b), max(-1, min(1, i-j))
+			got, want := max(-1, min(1, compareVersions(a, b))), max(-1, min(1, i-j))
 			if got != want {
 				t.Errorf("%s against %s: got %d, want %d", a, b, got, want)
 			}
