@@ -61,7 +61,10 @@ static int has_left(struct bpf_map *map, void *key, void *value)
 
 	if (t && t->beyond_until) {
 		t->beyond_until = HAS_LEFT;
+		/* Interrupted in the middle of this, it would be held in the RCU section that the kernel has around it. */
+		bpf_preempt_disable();
 		scx_bpf_kick_cpu(bpf_get_smp_processor_id(), KICK_PREEMPT);
+		bpf_preempt_enable();
 	}
 	return 0;
 }
@@ -86,10 +89,16 @@ static __noinline bool ask_to_tell(struct task_struct *p)
 	return !err || err == -EBUSY; /* it was asked before */
 }
 
-/* Does it wait in the call, and nobody to move it from there? Then it holds up nobody. */
+/* Was it interrupted in an RCU section that it has not ended? */
+static __always_inline bool in_rcu_section(struct task_struct *p)
+{
+	return bpf_core_field_exists(p->rcu_read_unlock_special) && p->rcu_read_unlock_special.b.blocked;
+}
+
+/* Does it wait in the call, and nobody for it? */
 static __always_inline bool waits_in_call(struct task_struct *p, struct task_state *t)
 {
-	return t->beyond_until == HAS_LEFT && !p->migration_pending;
+	return t->beyond_until == HAS_LEFT && !p->migration_pending && !in_rcu_section(p);
 }
 
 /* It goes on from the call, and will be elsewhere. */

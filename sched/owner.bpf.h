@@ -104,12 +104,6 @@ __noinline u64 lock_holder(u64 lock)
 	return owner ?: next_for_rwsem(s);
 }
 
-/* Was it interrupted in an RCU section that it has not ended? */
-static __always_inline bool in_rcu_section(struct task_struct *p)
-{
-	return bpf_core_field_exists(p->rcu_read_unlock_special) && p->rcu_read_unlock_special.b.blocked;
-}
-
 static u32 disabled_by_programs; /* in the current task's migration_disabled: 1 or, since 6.18 without PREEMPT_RCU, 0 */
 
 /* A task that attaches a scheduler may migrate but for the program that runs, and no program of ours that sleeps asks. */

@@ -27,6 +27,8 @@ func TestTimedReadersWithALimit(t *testing.T) {
 		{lock: "folder", readers: 40, quota: 2 * time.Millisecond},
 		{lock: "folder", readers: 40, busy: 2, quota: 20 * time.Millisecond},
 		{lock: "cgroups", readers: 40, quota: 2 * time.Millisecond},
+		{lock: "rcu", readers: 20, quota: 20 * time.Millisecond},
+		{lock: "rcu", readers: 40, quota: time.Millisecond},
 	}
 	for _, cg := range cgroupsOfTiers {
 		controlledCgroup(t, cg)

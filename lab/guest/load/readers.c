@@ -9,10 +9,12 @@
  * memory	of this process's address space: the readers read its command line, and it maps memory and gives it back
  * folder	of FOLDER: the readers list it, and this process makes a file there
  * cgroups	of all folders of cgroups: the readers look up names there, and this process makes a cgroup in CGROUP
+ * rcu		none, but sections of RCU: the readers read of themselves, and this process waits until all sections have ended
  *
  * It ends after MOST_SECONDS, however often it had the lock until then.
  */
 #include "late.h"
+#include <linux/membarrier.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -116,6 +118,21 @@ static void prepare_cgroups(const char *folder, const char *cgroup)
 	snprintf(path, sizeof(path), "%s", cgroup);
 }
 
+static void read_self(void)
+{
+	char line[4096];
+	int fd = open("/proc/self/status", O_RDONLY);
+
+	if (fd < 0 || read(fd, line, sizeof(line)) < 0 || close(fd))
+		die("/proc/self/status");
+}
+
+static void wait_for_sections(void)
+{
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
+		die("membarrier");
+}
+
 static const struct lock {
 	const char *name;
 	void (*prepare)(const char *folder, const char *cgroup);
@@ -124,6 +141,7 @@ static const struct lock {
 	{ "memory", prepare_memory, read_memory, write_memory },
 	{ "folder", prepare_folder, read_folder, write_folder },
 	{ "cgroups", prepare_cgroups, read_cgroups, write_cgroups },
+	{ "rcu", prepare_cgroups, read_self, wait_for_sections },
 };
 
 static void be_busy(void)
