@@ -19,6 +19,7 @@
 #define TEMPER_LEAVE_BPF_H
 
 #include "limit.bpf.h"
+#include "timer.bpf.h"
 
 struct bpf_task_work {
 	u64 opaque;
@@ -38,6 +39,7 @@ int bpf_task_work_schedule_resume(struct task_struct *task, struct bpf_task_work
 
 #define LONGEST_BEYOND (10 * MSEC)
 #define SHORT_BEYOND MSEC
+#define OUT_OF_CALL (MSEC / 100) /* a task that is in the call is in user mode by then */
 #define HAS_LEFT 1 /* in beyond_until: less than any task has run for */
 
 enum { MAX_LEAVING = 8192 };
@@ -58,13 +60,16 @@ struct {
 static int has_left(struct bpf_map *map, void *key, void *value)
 {
 	struct task_state *t = task_state(bpf_get_current_task_btf());
+	u32 cpu = bpf_get_smp_processor_id();
 
 	if (t && t->beyond_until) {
 		t->beyond_until = HAS_LEFT;
 		/* Interrupted in the middle of this, it would be held in the RCU section that the kernel has around it. */
 		bpf_preempt_disable();
-		scx_bpf_kick_cpu(bpf_get_smp_processor_id(), KICK_PREEMPT);
+		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 		bpf_preempt_enable();
+	} else if (cpu_state(cpu)->section_began) {
+		start_timer(TIMER_PAROLE + cpu, OUT_OF_CALL, BPF_F_TIMER_CPU_PIN);
 	}
 	return 0;
 }

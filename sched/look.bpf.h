@@ -136,7 +136,8 @@ static int look_at_waiting(void *map, u32 *index, struct timer_slot *slot)
 		if (!look_at_next(now)) {
 			u64 took = now - round_began;
 
-			next = took + STEP < LOOK_PERIOD ? LOOK_PERIOD - took : STEP;
+			next = took + STEP < LOOK_PERIOD && !unnamed_awaited() ? LOOK_PERIOD - took : STEP;
+			next_round = now + next;
 			break;
 		}
 		if (keeps_somebody_waiting(bpf_get_smp_processor_id()))

@@ -20,21 +20,22 @@
  * of look.bpf.h, which repeats the last loan of each CPU while its waiter waits.
  *
  * To be in an RCU section is to own a lock, too, and nobody can tell who waits for it. The same is true of who may not
- * migrate: somebody may wait to move it. So whoever was interrupted in one is lent a CPU, an RCU section after
- * SECTION_PATIENCE, and keeps it for up to LONGEST_SECTION until it has ended that. Anybody can be in such a section for
- * most of his time: a CPU that was lent for a while is not lent to a section again for SECTION_SHARE times as long.
+ * migrate: somebody may wait to move it; and of who may have a lock whose owners are unnamed (unnamed.bpf.h). So whoever was
+ * interrupted in one is lent a CPU, an RCU section after SECTION_PATIENCE, and keeps it for up to LONGEST_SECTION until it has
+ * ended that. Anybody can be in such a section for most of his time: a CPU that was lent for a while is not lent to a section
+ * again for SECTION_SHARE times as long.
  *
  * Those who share a limit wait for each other as they wait for it: a holder goes beyond its limit only for who is not bound
  * by it (owes_beyond()).
  *
- * Limits: readers that have an rwsem are not known, nor who has a semaphore or a per-CPU rwsem: there
- * parole is what there is. The locks of user space are not the kernel's business.
+ * Limits: readers that have an rwsem, and whoever has one per CPU, are suspected at best (unnamed.bpf.h). Nobody knows who has
+ * a semaphore or a page's lock: there parole is what there is. The locks of user space are not the kernel's business.
  */
 #ifndef TEMPER_OWNER_BPF_H
 #define TEMPER_OWNER_BPF_H
 
 #include "gap.bpf.h"
-#include "leave.bpf.h"
+#include "unnamed.bpf.h"
 
 /* The flags of contention_begin are macros of include/trace/events/lock.h, and in no type data. */
 enum { LCB_SPIN = 1, LCB_READ = 2, LCB_WRITE = 4, LCB_RT = 8, LCB_PERCPU = 16, LCB_MUTEX = 32 };
@@ -45,10 +46,6 @@ enum { LONGEST_CHAIN = 4 };
 #define LONGEST_SECTION (2 * MSEC)
 #define SECTION_SHARE 31 /* others have a CPU for so much longer, before it is lent to a section again */
 #define PICK_UP (20 * MSEC) /* a task that was woken to take a lock takes it within this time */
-
-/* In a task's state a lock is its address; a mutex and an rwsem are told apart by a bit that no address has. */
-enum { IS_RWSEM = 1 };
-enum { RWSEM_READER_OWNED = 1, OWNER_FLAGS = 7 };
 
 static __always_inline u64 first_of(struct list_head *line)
 {
@@ -94,12 +91,13 @@ __noinline u64 lock_holder(u64 lock)
 	struct mutex *m = (void *)lock;
 	u64 owner;
 
+	if (lock & IS_PERCPU)
+		return 0;
 	if (!(lock & IS_RWSEM)) {
 		owner = BPF_CORE_READ(m, owner.counter) & ~(u64)OWNER_FLAGS;
 		return owner ?: next_for_mutex(m);
 	}
-	owner = BPF_CORE_READ(s, owner.counter);
-	/* The last reader's name stays, be it gone. */
+	owner = owner_of_rwsem(lock);
 	owner = owner & RWSEM_READER_OWNED ? 0 : owner & ~(u64)OWNER_FLAGS;
 	return owner ?: next_for_rwsem(s);
 }
@@ -125,20 +123,6 @@ static __always_inline bool may_not_migrate(struct task_struct *p)
 static __always_inline bool in_section(struct task_struct *p)
 {
 	return in_rcu_section(p) || may_not_migrate(p);
-}
-
-__noinline bool still_waits(s32 pid, u64 lock)
-{
-	struct task_struct *p = bpf_task_from_pid(pid);
-	struct task_state *t;
-	bool still;
-
-	if (!p)
-		return false;
-	t = task_state(p);
-	still = t && t->wanted_lock == lock;
-	bpf_task_release(p);
-	return still;
 }
 
 /* Does it hold the lock that somebody else waits for, or was it just woken to take it? */
@@ -209,7 +193,11 @@ __noinline bool lend_once(struct loan *loan)
 	struct cpu_state *c;
 	bool more = false;
 
-	if (!loan || !(p = find_holder(loan->lock)))
+	if (!loan)
+		return false;
+	await_unnamed(loan->lender, loan->lock, clock_ns());
+	p = find_holder(loan->lock);
+	if (!p)
 		return false;
 	c = cpu_state(loan->cpu);
 	t = task_state(p);
@@ -319,8 +307,9 @@ static void lend_to_section(struct task_struct *p, struct task_state *t)
 	struct cpu_state *c = cpu_state(cpu);
 	u64 now = clock_ns();
 
-	if ((s64)(now - c->section_next) < 0)
+	if ((s64)(now - c->section_next) < 0 || (c->lend_to && c->lend_tier == TIER_SYSTEM))
 		return;
+	c->section_pid = p->pid;
 	c->section_next = now + SECTION_SHARE * LONGEST_SECTION; /* until it is known how long it took: end_section() */
 	lend_cpu(cpu, p->pid, TIER_SYSTEM);
 }
@@ -344,7 +333,8 @@ static __always_inline bool ends_section(struct cpu_state *c, struct task_struct
 {
 	u64 began = c->section_began;
 
-	return began && (in_rcu_section(p) || p->migration_disabled) && (s64)(clock_ns() - began) < (s64)LONGEST_SECTION;
+	return began && (s64)(clock_ns() - began) < (s64)LONGEST_SECTION &&
+	       (in_rcu_section(p) || p->migration_disabled || may_own_unnamed(p));
 }
 
 /* A look has found this task queued: does it hold up others? Then it is lent a CPU. */
@@ -352,7 +342,7 @@ static __noinline void lend_to_queued(struct task_struct *p, struct task_state *
 {
 	if (owes(p, t))
 		lend_cpu(cpu_to_lend(p, t), p->pid, t->lent_tier);
-	else if (may_not_migrate(p) || (waited > (s64)SECTION_PATIENCE && in_rcu_section(p)))
+	else if (may_not_migrate(p) || (waited > (s64)SECTION_PATIENCE && in_rcu_section(p)) || may_own_unnamed(p))
 		lend_to_section(p, t);
 }
 
@@ -379,39 +369,54 @@ static __noinline bool take_out(struct task_struct *p, u32 tier, bool pinned, s3
 /* pace.bpf.h: let go of a task that waits for its limit. */
 __noinline bool let_go_holder(s32 pid, u32 index);
 
-/* Take the task that this CPU is lent to, or see to it that the CPU does which can. */
+/* Take a task that this CPU is lent to, or see to it that the CPU does which can. */
+static __always_inline bool take_lent(struct task_struct *p, struct task_state *t, s32 cpu)
+{
+	struct cpu_state *c = cpu_state(cpu);
+	u32 tier = NR_TIERS, mark = t->queued;
+	bool section = false, taken, pinned;
+
+	if (mark >= QUEUED_HELD && ((in_section(p) && !waits_in_call(p, t)) || owes_beyond(p, t, mark - QUEUED_HELD)))
+		let_go_holder(p->pid, mark - QUEUED_HELD);
+	if (t->queued) {
+		section = !owes(p, t);
+		if (!section || in_section(p) || may_own_unnamed(p))
+			tier = t->tier;
+	}
+	if (tier >= NR_TIERS)
+		return false;
+	pinned = queued_kind(t->queued) == QUEUED_PINNED;
+	if (pinned ? t->queued_cpu != cpu : !may_run_on(p, cpu)) {
+		if (t->queued_cpu != cpu)
+			lend_cpu(t->queued_cpu, p->pid, c->lend_tier);
+		return false;
+	}
+	taken = take_out(p, tier, pinned, cpu);
+	c->lent_section = taken && section;
+	if (c->lent_section && may_own_unnamed(p))
+		ask_to_tell(p);
+	if (taken)
+		COUNT_TIER(tier, lent);
+	return taken;
+}
+
+/* The task that this CPU is lent to is to run. False: it does not. */
 __noinline bool take_holder(s32 cpu)
 {
 	struct cpu_state *c = cpu_state(cpu);
 	struct task_struct *p = bpf_task_from_pid(c->lend_to);
-	struct task_state *t;
-	u32 tier = NR_TIERS;
-	bool taken = false, section = false;
+	struct task_state *t = p ? task_state(p) : NULL;
+	bool for_section = c->section_pid == c->lend_to, taken = false;
 
-	c->lend_to = 0;
-	if (!p)
-		return false;
-	t = task_state(p);
-	if (t && t->queued >= QUEUED_HELD && ((in_section(p) && !waits_in_call(p, t)) || owes_beyond(p, t, t->queued - QUEUED_HELD)))
-		let_go_holder(p->pid, t->queued - QUEUED_HELD);
-	if (t && t->queued) {
-		section = !owes(p, t);
-		if (!section || in_section(p))
-			tier = t->tier;
-	}
-	if (tier < NR_TIERS) {
-		bool pinned = queued_kind(t->queued) == QUEUED_PINNED;
-
-		if (pinned ? t->queued_cpu == cpu : may_run_on(p, cpu)) {
-			taken = take_out(p, tier, pinned, cpu);
-		} else if (t->queued_cpu != cpu) {
-			lend_cpu(t->queued_cpu, p->pid, c->lend_tier);
-		}
-	}
-	bpf_task_release(p);
-	c->lent_section = taken && section;
-	if (taken)
-		COUNT_TIER(tier, lent);
+	c->lend_to = c->section_pid = 0;
+	c->lent_section = false;
+	if (p && t)
+		taken = take_lent(p, t, cpu);
+	if (p)
+		bpf_task_release(p);
+	/* It has run meanwhile, or is gone: the next may have its turn. */
+	if (for_section && !taken)
+		c->section_next = clock_ns();
 	return taken;
 }
 

@@ -46,6 +46,7 @@ struct cpu_state {
 	s32 handoff_pid;       /* the task that waits for this CPU's waker to sleep; 0: none */
 	s32 lend_to;	       /* take_holder() and lend_to_queued() of any CPU: whom to run for a waiter; 0: nobody */
 	u32 lend_tier;	       /* the waiter's tier */
+	s32 section_pid;       /* lend_to_section() of any CPU: lend_to, where that is to end a section */
 	bool lent_section;     /* the task about to run is lent this CPU to end a section */
 	u64 section_began;     /* the running task is, since then; 0: it is not */
 	u64 section_next;      /* not before that moment is this CPU lent to a section again */

@@ -406,12 +406,12 @@ int BPF_PROG(temper_contention_begin, void *lock, u32 flags)
 	struct task_struct *p = bpf_get_current_task_btf();
 	struct task_state *t;
 
-	if (left || flags & (LCB_SPIN | LCB_RT | LCB_PERCPU) || !(flags & (LCB_MUTEX | LCB_READ | LCB_WRITE)))
+	if (left || flags & (LCB_SPIN | LCB_RT) || !(flags & (LCB_MUTEX | LCB_READ | LCB_WRITE)))
 		return 0;
 	t = task_state(p);
 	if (!t)
 		return 0;
-	t->wanted_lock = (u64)lock | (flags & LCB_MUTEX ? 0 : IS_RWSEM);
+	t->wanted_lock = (u64)lock | (flags & LCB_MUTEX ? 0 : flags & LCB_PERCPU ? IS_PERCPU : IS_RWSEM);
 	/* Of a real-time task, which has no tier, its sleeping is not told. */
 	if (p->prio < MAX_RT_PRIO) {
 		t->tier = TIER_CRITICAL;
@@ -426,7 +426,7 @@ int BPF_PROG(temper_contention_end, void *lock, int result)
 {
 	struct task_state *t = task_state(bpf_get_current_task_btf());
 
-	if (!t || (t->wanted_lock & ~(u64)IS_RWSEM) != (u64)lock)
+	if (!t || (t->wanted_lock & ~(u64)LOCK_KINDS) != (u64)lock)
 		return 0;
 	t->wanted_lock = 0;
 	t->woken_until = 0;

@@ -10,12 +10,14 @@
  * folder	of FOLDER: the readers list it, and this process makes a file there
  * cgroups	of all folders of cgroups: the readers look up names there, and this process makes a cgroup in CGROUP
  * rcu		none, but sections of RCU: the readers read of themselves, and this process waits until all sections have ended
+ * files	of all locks of files: the readers read of them, which is to write, and this process locks a file and unlocks it
  *
  * It ends after MOST_SECONDS, however often it had the lock until then.
  */
 #include "late.h"
 #include <linux/membarrier.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -133,6 +135,31 @@ static void wait_for_sections(void)
 		die("membarrier");
 }
 
+static void read_file_locks(void)
+{
+	char lines[4096];
+	int fd = open("/proc/locks", O_RDONLY);
+
+	if (fd < 0 || read(fd, lines, sizeof(lines)) < 0 || close(fd))
+		die("/proc/locks");
+}
+
+static void write_file_locks(void)
+{
+	static int fd = -1;
+
+	if (fd < 0)
+		fd = open(path, O_CREAT | O_WRONLY, 0600);
+	if (fd < 0 || flock(fd, LOCK_EX) || flock(fd, LOCK_UN))
+		die("%s", path);
+}
+
+static void prepare_file_locks(const char *folder, const char *cgroup)
+{
+	(void)cgroup;
+	snprintf(path, sizeof(path), "%s/locked", folder);
+}
+
 static const struct lock {
 	const char *name;
 	void (*prepare)(const char *folder, const char *cgroup);
@@ -142,6 +169,7 @@ static const struct lock {
 	{ "folder", prepare_folder, read_folder, write_folder },
 	{ "cgroups", prepare_cgroups, read_cgroups, write_cgroups },
 	{ "rcu", prepare_cgroups, read_self, wait_for_sections },
+	{ "files", prepare_file_locks, read_file_locks, write_file_locks },
 };
 
 static void be_busy(void)
