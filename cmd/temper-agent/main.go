@@ -132,7 +132,7 @@ func run(cmd *cobra.Command, o options) error {
 		}
 	}
 	if o.nri != "" {
-		go nri.New(root.Path(o.nri), a.Settle, words).Run(ctx)
+		go nri.New(root.Path(o.nri), a.SyncNow, words).Run(ctx)
 	}
 	return runBoth(ctx, a, reporter, signals)
 }

@@ -51,7 +51,7 @@ func leaveSafeMode(cmd *cobra.Command, root host.Root) error {
 		return err
 	case !was:
 		fmt.Fprintln(cmd.OutOrStdout(), "safe mode was off")
-	case agent.Locked(root):
+	case agent.IsRunning(root):
 		fmt.Fprintln(cmd.OutOrStdout(), "safe mode is off; 'temper status' says what the agent makes of it")
 	default:
 		fmt.Fprintln(cmd.OutOrStdout(), "safe mode is off; no agent runs")

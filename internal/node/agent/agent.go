@@ -22,9 +22,9 @@ import (
 // to another slice, a controller that systemd has turned off again.
 const resyncEvery = 10 * time.Second
 
-// rest is how long after a change no further one is looked at: a pod that starts makes several, and each look costs
-// as much as all pods of the node together. What must not wait asks for a look (Settle).
-const rest = 100 * time.Millisecond
+// changeCooldown is how long after a change no further one is handled: a pod that starts makes several, and each sync costs
+// as much as all pods of the node together. What must not wait asks for a sync (SyncNow).
+const changeCooldown = 100 * time.Millisecond
 
 // stopWithin is how long scx_temper may take to detach.
 const stopWithin = 5 * time.Second
@@ -46,41 +46,41 @@ type Watcher interface {
 
 // Agent is the loop and what it works on. One goroutine owns all of it.
 type Agent struct {
-	root    host.Root
-	source  Source
-	log     *slog.Logger
-	kernel  Kernel
-	watcher Watcher
-	onState func(State) // nil, or told of each change of the state
-	asked   chan chan struct{}
-	rested  *time.Timer // fires at the end of a rest
-	resting bool
+	root         host.Root
+	source       Source
+	log          *slog.Logger
+	kernel       Kernel
+	watcher      Watcher
+	onState      func(State)        // nil, or told of each change of the state
+	syncRequests chan chan struct{} // each is closed once the sync is done
+	cooldownOver *time.Timer
+	coolingDown  bool // after a change
 
-	wanted  Wanted            // at the last look
-	started *config.Config    // for which scx_temper was started, or would have been
-	refused *refusal          // of the configuration that was asked for last
-	checked map[string]uint64 // members whose cpu controller was seen to since the last resync, with their ids
-	tiers   enforce.TierMap   // nil while scx_temper is not attached
-	idle    *enforce.Idle
-	cpu     *cgroup.Controllers // where the agent has turned the cpu controller on
-	ladder  enforce.Ladder
-	loader  Loader         // nil while scx_temper does not run
-	was     bool           // this scx_temper has been attached
-	ejected *enforce.Event // the kernel's word on the exit that is under way
-	renew   bool           // scx_temper was asked to end because its arguments changed
-	retry   *time.Timer
-	state   State
-	noMap   string                // why the tier map of an attached scheduler cannot be opened
-	written atomic.Pointer[State] // the state as last written, to write only changes; nobody changes what it points to
+	wanted       Wanted            // at the last sync
+	loaderConfig *config.Config    // that scx_temper was started with, or would have been
+	optionsCheck *optionsCheck     // of the last configuration that takes a restart; nil: check again
+	cpuEnabled   map[string]uint64 // members whose cpu controller was found or turned on since the last resync, with their ids
+	tiers        enforce.TierMap   // nil while scx_temper is not attached
+	idle         *enforce.Idle
+	cpu          *cgroup.Controllers // where the agent has turned the cpu controller on
+	ladder       enforce.Ladder
+	loader       Loader         // nil while scx_temper does not run
+	hasAttached  bool           // this scx_temper, at some time
+	ejection     *enforce.Event // the kernel's word on the exit that is under way
+	restarting   bool           // scx_temper was asked to end because its options changed
+	retry        *time.Timer
+	state        State
+	tierMapError string                // why the tier map of an attached scheduler cannot be opened
+	published    atomic.Pointer[State] // the state as last written, to write only changes; nobody changes what it points to
 }
 
 // Kernel is what the agent does to the node other than through files below its root.
 type Kernel struct {
-	Start     func(args []string) (Loader, error)
-	OpenTiers func() (enforce.TierMap, error)
-	Detach    func() error
-	TryPins   func() error              // says cause and cure where nothing can be pinned
-	Check     func(args []string) error // says why scx_temper would not start
+	StartLoader func(args []string) (Loader, error)
+	OpenTiers   func() (enforce.TierMap, error)
+	Detach      func() error
+	TryPins     func() error              // says cause and cure where nothing can be pinned
+	CheckLoader func(args []string) error // says why scx_temper would not start
 }
 
 // New makes an agent for the node at root.
@@ -100,8 +100,8 @@ func New(root host.Root, source Source, kernel Kernel, watcher Watcher, log *slo
 	if err != nil {
 		log.Warn("the history of exits is lost", "error", err)
 	}
-	a := &Agent{root: root, source: source, log: log, kernel: kernel, watcher: watcher, idle: idle, cpu: cpu, asked: make(chan chan struct{})}
-	a.retry, a.rested = stoppedTimer(), stoppedTimer() // the first look starts scx_temper
+	a := &Agent{root: root, source: source, log: log, kernel: kernel, watcher: watcher, idle: idle, cpu: cpu, syncRequests: make(chan chan struct{})}
+	a.retry, a.cooldownOver = stoppedTimer(), stoppedTimer() // the first sync starts scx_temper
 	a.state = State{PID: os.Getpid(), Started: time.Now().UTC(), Exits: exits}
 	return a, nil
 }
@@ -111,7 +111,7 @@ func (a *Agent) OnState(told func(State)) { a.onState = told }
 
 // State is the agent's word as last written, for others in its process; before it has written any, that of the agent before it.
 func (a *Agent) State() (*State, error) {
-	if s := a.written.Load(); s != nil {
+	if s := a.published.Load(); s != nil {
 		return s, nil
 	}
 	return ReadState(a.root)
@@ -139,24 +139,24 @@ func (a *Agent) Run(ctx context.Context, signals <-chan os.Signal) error {
 				return a.handOver()
 			}
 			a.reload()
-		case <-a.unlessResting(a.watcher.Changed()):
-			a.follow()
-		case <-a.unlessResting(a.source.Changed()):
-			a.follow()
-		case <-a.rested.C:
-			a.resting = false
-		case done := <-a.asked:
+		case <-a.unlessCoolingDown(a.watcher.Changed()):
+			a.handleChange()
+		case <-a.unlessCoolingDown(a.source.Changed()):
+			a.handleChange()
+		case <-a.cooldownOver.C:
+			a.coolingDown = false
+		case done := <-a.syncRequests:
 			a.sync()
 			close(done)
 		case <-resync.C:
 			a.resync()
 		case <-a.retry.C:
-			a.start()
-		case event, running := <-a.events():
+			a.startLoader()
+		case event, running := <-a.loaderEvents():
 			if running {
-				a.heard(event)
+				a.handleEvent(event)
 			} else {
-				a.gone(a.loader.Outcome())
+				a.handleExit(a.loader.Outcome())
 			}
 		}
 	}
@@ -168,23 +168,23 @@ func stoppedTimer() *time.Timer {
 	return t
 }
 
-// unlessResting is nil, and so never ready, during a rest. What changes meanwhile is told once, after it.
-func (a *Agent) unlessResting(changed <-chan struct{}) <-chan struct{} {
-	if a.resting {
+// unlessCoolingDown is nil, and so never ready, during the cooldown. What changes meanwhile is told once, after it.
+func (a *Agent) unlessCoolingDown(changed <-chan struct{}) <-chan struct{} {
+	if a.coolingDown {
 		return nil
 	}
 	return changed
 }
 
-// follow answers a change, and then rests.
-func (a *Agent) follow() {
+// handleChange syncs at once, and ignores further changes for the cooldown.
+func (a *Agent) handleChange() {
 	a.sync()
-	a.resting = true
-	a.rested.Reset(rest)
+	a.coolingDown = true
+	a.cooldownOver.Reset(changeCooldown)
 }
 
-// events is nil, and so never ready, while scx_temper does not run.
-func (a *Agent) events() <-chan enforce.Event {
+// loaderEvents is nil, and so never ready, while scx_temper does not run.
+func (a *Agent) loaderEvents() <-chan enforce.Event {
 	if a.loader == nil {
 		return nil
 	}
@@ -193,7 +193,7 @@ func (a *Agent) events() <-chan enforce.Event {
 
 // resync looks at what a sync takes for granted, too.
 func (a *Agent) resync() {
-	a.checked, a.refused = map[string]uint64{}, nil
+	a.cpuEnabled, a.optionsCheck = map[string]uint64{}, nil
 	a.idle.Recheck()
 	a.source.Refresh()
 	off, err := a.cpu.Recheck()
@@ -211,9 +211,9 @@ func (a *Agent) resync() {
 func (a *Agent) sync() {
 	a.openTiers()
 	if a.tiers == nil {
-		a.look()
-	} else if changes, err := enforce.Sync(a.tiers, a.look); err != nil {
-		a.look() // the map may have failed before it was asked what should be in it
+		a.updateWanted()
+	} else if changes, err := enforce.Sync(a.tiers, a.updateWanted); err != nil {
+		a.updateWanted() // the map may have failed before it was asked what should be in it
 		a.problem(err.Error())
 	} else if changes > 0 {
 		a.log.Info("tier map written", "changes", changes)
@@ -222,7 +222,7 @@ func (a *Agent) sync() {
 		a.tiers.Reserve(uint64(*reserved))
 	}
 	if a.state.Rung == enforce.CPUIdle {
-		if err := a.idle.Set(background(a.root, a.state.Members)); err != nil {
+		if err := a.idle.Set(backgroundCgroups(a.root, a.state.Members)); err != nil {
 			a.problem(err.Error())
 		}
 		for _, p := range a.idle.Problems() {
@@ -231,35 +231,35 @@ func (a *Agent) sync() {
 			}
 		}
 	}
-	a.steer()
+	a.reconcileLoader()
 	a.publish()
 }
 
 // openTiers opens the tier map wherever there should be one. A failure stays in Problems as long as it lasts.
 func (a *Agent) openTiers() {
-	a.noMap = ""
+	a.tierMapError = ""
 	if a.tiers != nil || a.state.Rung != enforce.SCX {
 		return
 	}
 	tiers, err := a.kernel.OpenTiers()
 	if err != nil {
-		a.noMap = "the scheduler is attached, but tiers cannot be written: " + err.Error()
+		a.tierMapError = "the scheduler is attached, but tiers cannot be written: " + err.Error()
 		return
 	}
 	a.tiers = tiers
 }
 
-// look finds out which cgroups there are and gives the tier map that follows.
-func (a *Agent) look() map[uint64]enforce.Assignment {
+// updateWanted asks the source what is wanted, finds out which cgroups there are, and gives the tier map that follows.
+func (a *Agent) updateWanted() map[uint64]enforce.Assignment {
 	a.wanted = a.source.Look()
-	more, err := a.watcher.Follow(a.wanted.follow())
+	more, err := a.watcher.Follow(a.wanted.watchList())
 	if more { // what has come there before it was watched is not going to be told
 		a.wanted = a.source.Look()
 	}
 	if err != nil {
 		a.wanted.Problems = append(a.wanted.Problems, fmt.Sprintf("cgroups are looked at every %v only: %v", resyncEvery, err))
 	}
-	members, problems := a.prepare(a.wanted.Members)
+	members, problems := a.resolveMembers(a.wanted.Members)
 	old := a.state.Problems
 	a.state.Config, a.state.Policy, a.state.CriticalMilliCPU = a.wanted.File, a.wanted.Policy, a.wanted.CriticalMilliCPU
 	a.state.Reserved = a.wanted.Config.Reservation
@@ -267,7 +267,7 @@ func (a *Agent) look() map[uint64]enforce.Assignment {
 	if a.state.Rung == enforce.CPUIdle {
 		problems = append(problems, a.idle.Problems()...)
 	}
-	for _, p := range slices.Concat([]string{a.noMap}, a.wanted.Problems, problems) {
+	for _, p := range slices.Concat([]string{a.tierMapError}, a.wanted.Problems, problems) {
 		if p == "" {
 			continue
 		}

@@ -34,7 +34,7 @@ func TestAttachAndStop(t *testing.T) {
 			t.Errorf("scx_temper got %v", l.signals)
 		}
 		n.expect(enforce.Observe, "0")
-		if n.state().PID != 0 || Locked(n.root) {
+		if n.state().PID != 0 || IsRunning(n.root) {
 			t.Error("the agent seems to run")
 		}
 	})
@@ -116,7 +116,7 @@ func TestARefusedPinIsExplained(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			n := start(t, batch, "/batch")
-			n.unpinned = c.finds
+			n.pinError = c.finds
 			(<-n.loaders).end(c.status)
 			synctest.Wait()
 			n.expect(enforce.CPUIdle, "1")
@@ -179,7 +179,7 @@ func TestEjectionIsToldWithTheKernelsReason(t *testing.T) {
 		n := start(t, batch, "/batch")
 		l := n.attach(false)
 		n.setAttached(false)
-		n.refuse = os.ErrNotExist
+		n.startError = os.ErrNotExist
 		l.events <- enforce.Event{Event: enforce.EventExited, Kind: 1024, ExitCode: 3, Reason: "runnable task stall", Message: "sh[7]"}
 		l.end(exit.Ejected)
 		synctest.Wait()
@@ -238,8 +238,8 @@ func TestCgroupsComeAndGo(t *testing.T) {
 	})
 }
 
-// The first of several changes is answered at once, the others together a little later; what asks for a look has it.
-func TestRestAfterAChange(t *testing.T) {
+// The first of several changes is answered at once, the others together a little later; SyncNow waits for none.
+func TestCooldownAfterAChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := start(t, "tiers:\n  background: { cgroups: [/a, /b, /c] }\n")
 		n.attach(false)
@@ -253,14 +253,14 @@ func TestRestAfterAChange(t *testing.T) {
 		if len(n.entries) != 1 {
 			t.Errorf("at once there are %d entries", len(n.entries))
 		}
-		if !n.agent.Settle(t.Context()) || len(n.entries) != 2 {
+		if !n.agent.SyncNow(t.Context()) || len(n.entries) != 2 {
 			t.Errorf("once asked there are %d entries", len(n.entries))
 		}
 		fixture.Cgroup(t, n.root, "/c")
-		time.Sleep(rest)
+		time.Sleep(changeCooldown)
 		synctest.Wait()
 		if len(n.entries) != 3 {
-			t.Errorf("after a rest there are %d entries", len(n.entries))
+			t.Errorf("after the cooldown there are %d entries", len(n.entries))
 		}
 		n.finish()
 	})
@@ -290,12 +290,12 @@ func TestWhatIsTakenForGranted(t *testing.T) {
 		if err := os.Remove(n.root.Cgroup("/batch/cpu.weight")); err != nil {
 			t.Fatal(err)
 		}
-		n.agent.Settle(t.Context())
+		n.agent.SyncNow(t.Context())
 		if got := fixture.Read(t, n.root, "/sys/fs/cgroup/cgroup.subtree_control"); got != "+cpu" {
 			t.Errorf("nobody has seen to its controller: %q", got)
 		}
 		fixture.Write(t, n.root, "/sys/fs/cgroup/batch/cpu.weight", "100") // the kernel's answer
-		n.agent.Settle(t.Context())
+		n.agent.SyncNow(t.Context())
 		n.expect(enforce.CPUIdle, "1")
 		n.finish()
 	})
@@ -337,7 +337,7 @@ func TestReloadOfOptionsThatCannotBe(t *testing.T) {
 		n := start(t, batch, "/batch")
 		l := n.attach(false)
 
-		n.unfit = errors.New("CPU 9 cannot be fenced")
+		n.optionsError = errors.New("CPU 9 cannot be fenced")
 		fixture.Write(t, n.root, configPath, "fence: 9\n"+batch)
 		n.signals <- syscall.SIGHUP
 		synctest.Wait()
@@ -345,7 +345,7 @@ func TestReloadOfOptionsThatCannotBe(t *testing.T) {
 			t.Errorf("got signals %v, rung %s, problems %q; want none, scx and one of CPU 9", l.signals, s.Rung, s.Problems)
 		}
 
-		n.unfit = nil
+		n.optionsError = nil
 		fixture.Write(t, n.root, configPath, "fence: 1\n"+batch)
 		n.signals <- syscall.SIGHUP
 		n.attach(false)
@@ -437,7 +437,7 @@ func TestSafeModeWhileScxTemperIsRenewed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := start(t, batch, "/batch")
 		l := n.attach(false)
-		l.deaf = 1
+		l.ignore = 1
 		fixture.Write(t, n.root, configPath, batch+"systemShare: 50\n")
 		n.signals <- syscall.SIGHUP
 		synctest.Wait()
@@ -466,7 +466,7 @@ func TestSafeModeOutlastsTheAgent(t *testing.T) {
 		n.signals <- syscall.SIGUSR1
 		<-n.done
 		fixture.Write(t, n.root, SafeModeFile, "")
-		n.boot()
+		n.startAgent()
 		synctest.Wait()
 		n.expect(enforce.Observe, "0")
 		if at, _ := n.root.Scheduler(); at.IsTemper() || len(n.starts) != 1 || n.state().Off == nil {
@@ -487,7 +487,7 @@ func TestHandOver(t *testing.T) {
 		if len(l.signals) != 1 || l.signals[0] != syscall.SIGUSR1 || n.detach != 0 {
 			t.Errorf("signals %v, detached %d times", l.signals, n.detach)
 		}
-		n.boot()
+		n.startAgent()
 		n.attach(true)
 		n.expect(enforce.SCX, "0")
 		n.finish()
@@ -499,7 +499,7 @@ func TestOneAgentPerNode(t *testing.T) {
 		n := start(t, batch, "/batch")
 		n.attach(false)
 		first, stop := n.done, n.stop
-		n.boot()
+		n.startAgent()
 		if err := <-n.done; err == nil || !strings.Contains(err.Error(), "another temper agent") {
 			t.Error(err)
 		}

@@ -22,8 +22,8 @@ type Member struct {
 	ID      uint64    `json:"id,omitempty"` // a source that has just found the cgroup in the tree says it; the agent finds others
 }
 
-// prepare finds out which members exist, in the order of their paths, and sees to it that those have the cpu controller, unless the node is to be left alone.
-func (a *Agent) prepare(wanted []Member) (members []Member, problems []string) {
+// resolveMembers finds out which members exist, in the order of their paths, and sees to it that those have the cpu controller, unless the node is to be left alone.
+func (a *Agent) resolveMembers(wanted []Member) (members []Member, problems []string) {
 	members = slices.SortedFunc(slices.Values(wanted), func(x, y Member) int { return cmp.Compare(x.Cgroup, y.Cgroup) })
 	for i := range members {
 		m := &members[i]
@@ -35,7 +35,7 @@ func (a *Agent) prepare(wanted []Member) (members []Member, problems []string) {
 			m.ID = id
 		}
 		m.Present = true
-		if a.checked[m.Cgroup] == m.ID || a.wanted.Off != nil {
+		if a.cpuEnabled[m.Cgroup] == m.ID || a.wanted.Off != nil {
 			continue
 		}
 		above, err := a.cpu.Enable(m.Cgroup)
@@ -43,7 +43,7 @@ func (a *Agent) prepare(wanted []Member) (members []Member, problems []string) {
 			a.log.Info("turned the cpu controller on for what is in it", "cgroup", cg)
 		}
 		if err == nil {
-			a.checked[m.Cgroup] = m.ID
+			a.cpuEnabled[m.Cgroup] = m.ID
 		} else if host.Exists(a.root.Cgroup(m.Cgroup)) {
 			problems = append(problems, err.Error())
 		}
@@ -62,10 +62,10 @@ func assignments(members []Member) map[uint64]enforce.Assignment {
 	return m
 }
 
-// background lists the cgroups that the cpu.idle rung is about: those of the tier. A kubelet writes cpu.weight of its own
+// backgroundCgroups lists the cgroups that the cpu.idle rung is about: those of the tier. A kubelet writes cpu.weight of its own
 // cgroups when it starts and once a minute, which the kernel refuses while cpu.idle is 1, so that the kubelet ends. In their
 // place stand the pods in them.
-func background(root host.Root, members []Member) (list []enforce.Cgroup) {
+func backgroundCgroups(root host.Root, members []Member) (list []enforce.Cgroup) {
 	own := map[string]tier.Tier{}
 	for _, m := range members {
 		own[m.Cgroup] = m.Tier
@@ -97,8 +97,8 @@ func podsIn(root host.Root, cg string, own map[string]tier.Tier) (list []enforce
 	return list
 }
 
-// runs lists the cgroups of temper run.
-func runs(members []Member) []string {
+// runCgroups lists the cgroups of temper run.
+func runCgroups(members []Member) []string {
 	var list []string
 	for _, m := range members {
 		if m.Source == sourceRun {

@@ -33,7 +33,7 @@ func TestWhatIsMadeIdle(t *testing.T) {
 		members = append(members, Member{Cgroup: cg, Tier: tier.Background, Present: cg != "/gone"})
 	}
 	var got []string
-	for _, cg := range background(root, members) {
+	for _, cg := range backgroundCgroups(root, members) {
 		got = append(got, cg.Path)
 	}
 	slices.Sort(got)

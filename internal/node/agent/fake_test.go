@@ -20,7 +20,7 @@ type fakeLoader struct {
 	events  chan enforce.Event
 	outcome enforce.Outcome
 	signals []os.Signal
-	deaf    int // signals that it does not act upon
+	ignore  int // so many signals
 	node    *fakeNode
 }
 
@@ -30,8 +30,8 @@ func (l *fakeLoader) PID() int                     { return 77 }
 
 func (l *fakeLoader) Signal(signal os.Signal) error {
 	l.signals = append(l.signals, signal)
-	if l.deaf > 0 {
-		l.deaf--
+	if l.ignore > 0 {
+		l.ignore--
 		return nil
 	}
 	if signal == syscall.SIGTERM {
@@ -48,21 +48,21 @@ func (l *fakeLoader) end(status int) {
 
 // fakeNode is a node of fixtures with a kernel that always does what it is asked.
 type fakeNode struct {
-	t        *testing.T
-	agent    *Agent
-	root     host.Root
-	starts   []([]string)
-	loaders  chan *fakeLoader
-	refuse   error
-	entries  map[uint64]enforce.Assignment
-	reserved []uint64 // what was written
-	changed  chan struct{}
-	detach   int
-	unpinned error // why nothing can be pinned
-	unfit    error // why scx_temper would not start
-	stop     context.CancelFunc
-	signals  chan os.Signal
-	done     chan error
+	t            *testing.T
+	agent        *Agent
+	root         host.Root
+	starts       []([]string)
+	loaders      chan *fakeLoader
+	startError   error
+	entries      map[uint64]enforce.Assignment
+	reserved     []uint64 // what was written
+	changed      chan struct{}
+	detach       int
+	pinError     error // why nothing can be pinned
+	optionsError error // why scx_temper would not start
+	stop         context.CancelFunc
+	signals      chan os.Signal
+	done         chan error
 }
 
 const configPath = "/etc/temper/temper.yaml"
@@ -76,19 +76,19 @@ func start(t *testing.T, config string, cgroups ...string) *fakeNode {
 	fixture.Write(t, n.root, "/sys/kernel/sched_ext/nr_rejected", "0")
 	n.setAttached(false)
 	fixture.Write(t, n.root, configPath, config)
-	n.boot()
+	n.startAgent()
 	return n
 }
 
-// boot starts an agent, the first or one that follows.
-func (n *fakeNode) boot() {
+// startAgent starts an agent, the first or one that follows.
+func (n *fakeNode) startAgent() {
 	n.t.Helper()
 	kernel := Kernel{
-		Start:     n.startLoader,
-		OpenTiers: func() (enforce.TierMap, error) { return n, nil },
-		Detach:    func() error { n.detach++; n.setAttached(false); return nil },
-		TryPins:   func() error { return n.unpinned },
-		Check:     func([]string) error { return n.unfit },
+		StartLoader: n.startLoader,
+		OpenTiers:   func() (enforce.TierMap, error) { return n, nil },
+		Detach:      func() error { n.detach++; n.setAttached(false); return nil },
+		TryPins:     func() error { return n.pinError },
+		CheckLoader: func([]string) error { return n.optionsError },
 	}
 	log := slog.New(slog.DiscardHandler)
 	source, err := NewFileSource(n.root, n.root.Path(configPath), MustBeThere, log)
@@ -107,8 +107,8 @@ func (n *fakeNode) boot() {
 
 func (n *fakeNode) startLoader(args []string) (Loader, error) {
 	n.starts = append(n.starts, args)
-	if n.refuse != nil {
-		return nil, n.refuse
+	if n.startError != nil {
+		return nil, n.startError
 	}
 	l := &fakeLoader{events: make(chan enforce.Event), node: n}
 	n.loaders <- l

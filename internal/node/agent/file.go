@@ -19,14 +19,14 @@ const sourceRun = "run"
 
 // FileSource is a node's own configuration, the commands of temper run, and the file that asks for safe mode.
 type FileSource struct {
-	root   host.Root
-	path   string // of the configuration
-	absent Absent
-	log    *slog.Logger
-	cfg    *config.Config
-	units  map[string]string // cgroup by unit
-	lost   map[string]string // why a unit's cgroup could not be asked for, by unit
-	fault  string            // a configuration that was refused at a reload
+	root        host.Root
+	path        string // of the configuration
+	absent      Absent
+	log         *slog.Logger
+	cfg         *config.Config
+	units       map[string]string // cgroup by unit
+	unitErrors  map[string]string // why a unit's cgroup could not be asked for, by unit
+	reloadError string            // why the configuration was refused at the last reload
 }
 
 // Absent is what it means that there is no configuration.
@@ -60,10 +60,10 @@ func (s *FileSource) Changed() <-chan struct{} { return nil }
 func (s *FileSource) Reload() error {
 	cfg, err := s.load()
 	if err != nil {
-		s.fault = "the old configuration stays in force: " + err.Error()
+		s.reloadError = "the old configuration stays in force: " + err.Error()
 		return err
 	}
-	s.cfg, s.fault = cfg, ""
+	s.cfg, s.reloadError = cfg, ""
 	s.log.Info("configuration reloaded", "file", s.path)
 	return nil
 }
@@ -72,12 +72,12 @@ func (s *FileSource) Reload() error {
 // its tier because systemd is busy.
 func (s *FileSource) Refresh() {
 	before := s.units
-	s.units, s.lost = map[string]string{}, map[string]string{}
+	s.units, s.unitErrors = map[string]string{}, map[string]string{}
 	for unit := range s.cfg.Units {
 		cg, err := unitCgroup(s.root, unit)
 		if err != nil {
 			s.log.Warn("cannot find the cgroup of a unit", "unit", unit, "error", err)
-			cg, s.lost[unit] = before[unit], err.Error()
+			cg, s.unitErrors[unit] = before[unit], err.Error()
 		}
 		s.units[unit] = cg
 	}
@@ -86,8 +86,8 @@ func (s *FileSource) Refresh() {
 // Look names the configured cgroups, and those of temper run.
 func (s *FileSource) Look() Wanted {
 	w := Wanted{Config: s.cfg, File: s.path, Off: s.safeMode(), Parents: []string{run.Slice}}
-	if s.fault != "" {
-		w.Problems = append(w.Problems, s.fault)
+	if s.reloadError != "" {
+		w.Problems = append(w.Problems, s.reloadError)
 	}
 	for _, cg := range slices.Sorted(maps.Keys(s.cfg.Cgroups)) {
 		w.Add(Member{Cgroup: cg, Tier: s.cfg.Cgroups[cg], Source: "config"})
@@ -96,7 +96,7 @@ func (s *FileSource) Look() Wanted {
 		if cg := s.units[unit]; cg != "" {
 			w.Add(Member{Cgroup: cg, Tier: s.cfg.Units[unit], Source: unit})
 		}
-		if why := s.lost[unit]; why != "" {
+		if why := s.unitErrors[unit]; why != "" {
 			w.Problems = append(w.Problems, host.Printable("the cgroup of "+unit+" cannot be asked for, and what was known before holds: "+why))
 		}
 	}

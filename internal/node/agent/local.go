@@ -42,7 +42,7 @@ func NewWith(root host.Root, source Source, loaderPath string, log *slog.Logger,
 
 func localKernel(root host.Root, loaderPath string, stderr io.Writer) Kernel {
 	return Kernel{
-		Start: func(args []string) (Loader, error) {
+		StartLoader: func(args []string) (Loader, error) {
 			path, err := find(loaderPath)
 			if err != nil {
 				return nil, err
@@ -52,7 +52,7 @@ func localKernel(root host.Root, loaderPath string, stderr io.Writer) Kernel {
 		OpenTiers: func() (enforce.TierMap, error) { return enforce.OpenTierMap(root.Pins()) },
 		Detach:    func() error { return detach(root, loaderPath) },
 		TryPins:   func() error { return enforce.TryPins(root) },
-		Check: func(args []string) error {
+		CheckLoader: func(args []string) error {
 			path, err := find(loaderPath)
 			if err != nil {
 				return err

@@ -29,20 +29,20 @@ func EnterSafeMode(ctx context.Context, root host.Root, reason string) error {
 	if err := writeReason(file, reason); err != nil {
 		return err
 	}
-	if Locked(root) {
-		if err := untilGone(ctx, root, agentHasActed); err == nil || ctx.Err() != nil {
+	if IsRunning(root) {
+		if err := waitUntilDetached(ctx, root, agentHasActed); err == nil || ctx.Err() != nil {
 			return err
 		}
 	}
-	if err := takeOff(root); err != nil {
+	if err := detachWithoutAgent(root); err != nil {
 		return err
 	}
-	return untilGone(ctx, root, isAway)
+	return waitUntilDetached(ctx, root, isDetached)
 }
 
-// takeOff detaches the scheduler without an agent's help. scx_temper does that as it ends; one that was about to leave may leave
-// the scheduler to a successor, which is nobody's then.
-func takeOff(root host.Root) error {
+// detachWithoutAgent ends scx_temper, which detaches the scheduler. One that was about to hand over may leave the scheduler
+// attached for a successor; it is nobody's then.
+func detachWithoutAgent(root host.Root) error {
 	if maps, err := enforce.ReadPinned(root.Pins()); err == nil {
 		if err := endLoader(int(maps.Info.LoaderPID)); err != nil {
 			return err
@@ -113,24 +113,24 @@ func isNode(root host.Root) error {
 	return nil
 }
 
-func isAway(root host.Root) (bool, error) {
+func isDetached(root host.Root) (bool, error) {
 	s, err := root.Scheduler()
 	return s.Ops != enforce.OpsName, err
 }
 
-// agentHasActed is more than that the scheduler is away: while it leaves, the state is "disabling", and an agent that has not
+// agentHasActed is more than that the scheduler is detached: while it leaves, the state is "disabling", and an agent that has not
 // noticed yet may be about to attach it.
 func agentHasActed(root host.Root) (bool, error) {
-	away, err := isAway(root)
-	return away && (!Locked(root) || isOff(root)), err
+	detached, err := isDetached(root)
+	return detached && (!IsRunning(root) || isOff(root)), err
 }
 
-// untilGone looks until the scheduler has left: the kernel tells nobody.
-func untilGone(ctx context.Context, root host.Root, gone func(host.Root) (bool, error)) error {
+// waitUntilDetached polls until the scheduler is detached: the kernel tells nobody.
+func waitUntilDetached(ctx context.Context, root host.Root, detached func(host.Root) (bool, error)) error {
 	const every, within = 20 * time.Millisecond, 2 * stopWithin
 	timeout := time.After(within)
 	for {
-		if done, err := gone(root); done || err != nil {
+		if done, err := detached(root); done || err != nil {
 			return err
 		}
 		select {

@@ -31,7 +31,7 @@ func TestInterruptedWaitForTheAgent(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	interrupt()
 	never := func(host.Root) (bool, error) { return false, nil }
-	if err := untilGone(ctx, host.Root(t.TempDir()), never); !errors.Is(err, context.Canceled) {
+	if err := waitUntilDetached(ctx, host.Root(t.TempDir()), never); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v; want that it was interrupted", err)
 	}
 }

@@ -50,8 +50,8 @@ func (w *Wanted) Add(m Member) {
 	}
 }
 
-// follow names cgroups whose coming and going matters.
-func (w *Wanted) follow() []string {
+// watchList names cgroups whose coming and going matters.
+func (w *Wanted) watchList() []string {
 	var cgs []string
 	for _, m := range w.Members {
 		cgs = append(cgs, m.Cgroup)

@@ -125,8 +125,8 @@ func lock(root host.Root) (*os.File, error) {
 	return f, nil
 }
 
-// Locked tells whether an agent runs: the lock dies with its process, whatever kills it.
-func Locked(root host.Root) bool {
+// IsRunning tells whether an agent runs: the lock dies with its process, whatever kills it.
+func IsRunning(root host.Root) bool {
 	f, err := os.Open(root.Run("agent.lock"))
 	if err != nil {
 		return false

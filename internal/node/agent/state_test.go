@@ -60,7 +60,7 @@ func TestStateInTheProcess(t *testing.T) {
 		if err := os.RemoveAll(n.root.Cgroup("/batch")); err != nil {
 			t.Fatal(err)
 		}
-		n.agent.Settle(t.Context())
+		n.agent.SyncNow(t.Context())
 		same()
 		inode := func() uint64 {
 			info, err := os.Stat(n.root.Run(StateFile))
@@ -70,7 +70,7 @@ func TestStateInTheProcess(t *testing.T) {
 			return info.Sys().(*syscall.Stat_t).Ino
 		}
 		before := inode() // which a file that is written anew has not: the old one is there until then
-		n.agent.Settle(t.Context())
+		n.agent.SyncNow(t.Context())
 		if inode() != before {
 			t.Error("it is written though nothing has changed")
 		}

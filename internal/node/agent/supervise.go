@@ -13,34 +13,34 @@ import (
 	"temper.dev/temper/internal/node/enforce"
 )
 
-// start starts scx_temper. Whether it attaches, its events tell.
-func (a *Agent) start() {
+// startLoader starts scx_temper. Whether it attaches, its events tell.
+func (a *Agent) startLoader() {
 	a.state.RetryAt = nil
-	loader, err := a.kernel.Start(enforce.Args(a.started, a.root.Pins()))
+	loader, err := a.kernel.StartLoader(enforce.Args(a.loaderConfig, a.root.Pins()))
 	if err != nil {
-		a.gone(enforce.Outcome{Status: exit.Failed, Text: err.Error()})
+		a.handleExit(enforce.Outcome{Status: exit.Failed, Text: err.Error()})
 		return
 	}
-	a.loader, a.was = loader, false
+	a.loader, a.hasAttached = loader, false
 	a.state.Loader = loader.PID()
 	a.publish()
 }
 
-// heard takes one event of scx_temper.
-func (a *Agent) heard(event enforce.Event) {
+// handleEvent takes one event of a running scx_temper.
+func (a *Agent) handleEvent(event enforce.Event) {
 	switch event.Event {
 	case enforce.EventAttached:
-		a.attached(event)
+		a.handleAttached(event)
 	case enforce.EventExited:
-		a.ejected = &event
+		a.ejection = &event
 		a.log.Error("the kernel has thrown the scheduler out", "kind", event.Kind, "reason", event.Reason, "message", event.Message)
 	}
 	// An error is part of the outcome that follows it.
 }
 
-// attached climbs to the top rung: first the tiers, then away with what stood in for them.
-func (a *Agent) attached(event enforce.Event) {
-	a.was = true
+// handleAttached climbs to the top rung: first the tiers, then away with what stood in for them.
+func (a *Agent) handleAttached(event enforce.Event) {
+	a.hasAttached = true
 	a.ladder.Attached(time.Now())
 	a.closeTiers() // an adopted scheduler has the same maps, a new one others
 	reason := "scx_temper has attached"
@@ -49,26 +49,26 @@ func (a *Agent) attached(event enforce.Event) {
 	}
 	a.setRung(enforce.SCX, reason)
 	a.sync()
-	if err := errors.Join(a.idle.Restore(), a.idle.Clear(runs(a.state.Members))); err != nil {
+	if err := errors.Join(a.idle.Restore(), a.idle.Clear(runCgroups(a.state.Members))); err != nil {
 		a.problem(err.Error())
 		a.publish()
 	}
 }
 
-// gone answers the end of scx_temper.
-func (a *Agent) gone(outcome enforce.Outcome) {
+// handleExit restarts scx_temper as the ladder says, and moves the node to the rung that is in force meanwhile.
+func (a *Agent) handleExit(outcome enforce.Outcome) {
 	now := time.Now()
 	a.loader, a.state.Loader = nil, 0
-	if a.renew {
-		a.renew, a.ejected = false, nil
+	if a.restarting {
+		a.restarting, a.ejection = false, nil
 		a.closeTiers()
 		a.setRung(enforce.Observe, "scx_temper is being started with other options")
-		a.again(now, 0)
+		a.scheduleRetry(now, 0)
 		return
 	}
-	outcome.Text = a.explained(outcome)
-	stalled := a.ejected != nil && a.ejected.Kind == enforce.KindStall
-	a.remember(now, outcome)
+	outcome.Text = a.explainExit(outcome)
+	stalled := a.ejection != nil && a.ejection.Kind == enforce.KindStall
+	a.recordExit(now, outcome)
 	var step enforce.Step
 	if stalled {
 		step = a.ladder.Stalled(now)
@@ -77,18 +77,18 @@ func (a *Agent) gone(outcome enforce.Outcome) {
 	}
 	a.state.Failures = a.ladder.Failures(now)
 	if step.Fall {
-		a.fall(outcome.Text)
+		a.fallBack(outcome.Text)
 	} else {
-		a.hold(outcome.Text)
+		a.setRungUntilRestart(outcome.Text)
 	}
-	a.again(now, step.Retry)
+	a.scheduleRetry(now, step.Retry)
 	a.sync()
 }
 
-// explained is how scx_temper ended, with cause and cure where it could not pin anything: it knows no more than that it was
+// explainExit is how scx_temper ended, with cause and cure where it could not pin anything: it knows no more than that it was
 // refused.
-func (a *Agent) explained(outcome enforce.Outcome) string {
-	if outcome.Status != exit.LoadFailed || a.was {
+func (a *Agent) explainExit(outcome enforce.Outcome) string {
+	if outcome.Status != exit.LoadFailed || a.hasAttached {
 		return outcome.Text
 	}
 	if err := a.kernel.TryPins(); err != nil {
@@ -97,20 +97,20 @@ func (a *Agent) explained(outcome enforce.Outcome) string {
 	return outcome.Text
 }
 
-// remember keeps the exit for the history, with the kernel's own reason where there is one.
-func (a *Agent) remember(now time.Time, outcome enforce.Outcome) {
+// recordExit keeps the exit for the history, with the kernel's own reason where there is one.
+func (a *Agent) recordExit(now time.Time, outcome enforce.Outcome) {
 	e := Exit{Time: now.UTC(), Status: outcome.Status, Text: outcome.Text}
-	if a.ejected != nil {
-		e.Kind, e.ExitCode, e.Reason, e.Message = a.ejected.Kind, a.ejected.ExitCode, a.ejected.Reason, a.ejected.Message
+	if a.ejection != nil {
+		e.Kind, e.ExitCode, e.Reason, e.Message = a.ejection.Kind, a.ejection.ExitCode, a.ejection.Reason, a.ejection.Message
 	}
-	a.ejected = nil
-	a.state.addExit(e, !a.was)
+	a.ejection = nil
+	a.state.addExit(e, !a.hasAttached)
 	a.log.Error(outcome.Text)
 }
 
-// hold tells the truth for the moments until scx_temper is back: a killed loader leaves its pinned
+// setRungUntilRestart tells the truth for the moments until scx_temper is back: a killed loader leaves its pinned
 // scheduler in force, an ejected scheduler leaves nothing.
-func (a *Agent) hold(why string) {
+func (a *Agent) setRungUntilRestart(why string) {
 	if a.state.Rung == enforce.CPUIdle { // an attempt to climb: nothing was left yet
 		return
 	}
@@ -122,8 +122,8 @@ func (a *Agent) hold(why string) {
 	a.setRung(enforce.Observe, why+"; it is being started again")
 }
 
-// fall leaves the top rung, and makes sure that nothing of it is left.
-func (a *Agent) fall(why string) {
+// fallBack leaves the top rung, and makes sure that nothing of it is left.
+func (a *Agent) fallBack(why string) {
 	a.closeTiers()
 	if err := a.kernel.Detach(); err != nil {
 		a.problem(err.Error())
@@ -132,15 +132,15 @@ func (a *Agent) fall(why string) {
 		a.setRung(enforce.Observe, why)
 		return
 	}
-	if !a.idle.Supported(background(a.root, a.state.Members)) {
+	if !a.idle.Supported(backgroundCgroups(a.root, a.state.Members)) {
 		a.setRung(enforce.Observe, why+"; cpu.idle is not to be had here (it needs Linux 5.15 and the cpu controller)")
 		return
 	}
 	a.setRung(enforce.CPUIdle, why)
 }
 
-// again plans the next start of scx_temper.
-func (a *Agent) again(now time.Time, after time.Duration) {
+// scheduleRetry sets when scx_temper is started next, if ever.
+func (a *Agent) scheduleRetry(now time.Time, after time.Duration) {
 	a.state.RetryAt = nil
 	a.retry.Stop()
 	if after == enforce.Never {
@@ -152,57 +152,57 @@ func (a *Agent) again(now time.Time, after time.Duration) {
 	a.retry.Reset(after)
 }
 
-// steer follows what the last look asks of scx_temper itself: to leave the node alone, to come back, or to
-// be started with other options. Where it does not run, what was changed gives it a new chance.
-func (a *Agent) steer() {
+// reconcileLoader brings scx_temper itself in line with what is wanted: it is stopped, started, or restarted with other
+// options. Where it does not run, another configuration resets its failures.
+func (a *Agent) reconcileLoader() {
 	off, cfg := a.wanted.Off, a.wanted.Config
 	switch {
 	case off != nil:
-		a.leave(off)
-	case a.state.Off == nil && a.started != nil && enforce.Alike(cfg, a.started):
-		a.started = cfg // what is reserved by now is what the next one begins with
+		a.turnOff(off)
+	case a.state.Off == nil && a.loaderConfig != nil && !enforce.NeedsRestart(a.loaderConfig, cfg):
+		a.loaderConfig = cfg // what is reserved by now is what the next one begins with
 	case a.loader == nil:
 		if a.state.Off != nil {
 			a.log.Info("safe mode has ended")
 			a.setRung(a.state.Rung, "safe mode has ended; scx_temper is being started")
 		}
-		a.state.Off, a.started = nil, cfg
-		a.chance()
-	case a.refuses(cfg):
-	case !a.renew:
-		a.started, a.renew = cfg, true
-		a.signal(syscall.SIGTERM)
+		a.state.Off, a.loaderConfig = nil, cfg
+		a.resetFailuresAndStart()
+	case a.rejectsOptions(cfg):
+	case !a.restarting:
+		a.loaderConfig, a.restarting = cfg, true
+		a.signalLoader(syscall.SIGTERM)
 	}
 }
 
-// refusal is why scx_temper would not start for a configuration; "": it would.
-type refusal struct {
-	cfg *config.Config
-	why string
+// optionsCheck says whether scx_temper would start with a configuration's options.
+type optionsCheck struct {
+	cfg     *config.Config
+	problem string // "": it would
 }
 
-// refuses tells whether scx_temper, which runs, would not start with other options: then those that it has stay, as a problem.
-// It is asked once, and once a minute again.
-func (a *Agent) refuses(cfg *config.Config) bool {
-	if a.refused == nil || !enforce.Alike(cfg, a.refused.cfg) {
-		a.refused = &refusal{cfg: cfg}
-		if err := a.kernel.Check(enforce.Args(cfg, a.root.Pins())); err != nil {
-			a.refused.why = "scx_temper keeps the options that it has, since it would not start with those of the configuration: " + err.Error()
-			a.log.Error(a.refused.why)
+// rejectsOptions tells whether scx_temper would not start with other options. Then those that it runs with stay, as a problem.
+// It is asked again when they change, and after each resync.
+func (a *Agent) rejectsOptions(cfg *config.Config) bool {
+	if a.optionsCheck == nil || enforce.NeedsRestart(a.optionsCheck.cfg, cfg) {
+		a.optionsCheck = &optionsCheck{cfg: cfg}
+		if err := a.kernel.CheckLoader(enforce.Args(cfg, a.root.Pins())); err != nil {
+			a.optionsCheck.problem = "scx_temper keeps the options that it has, since it would not start with those of the configuration: " + err.Error()
+			a.log.Error(a.optionsCheck.problem)
 		}
 	}
-	if a.refused.why == "" {
+	if a.optionsCheck.problem == "" {
 		return false
 	}
-	a.state.Problems = append(a.state.Problems, a.refused.why)
+	a.state.Problems = append(a.state.Problems, a.optionsCheck.problem)
 	return true
 }
 
-// leave leaves the node to the kernel's own scheduler, and sees to it again as long as that is asked for.
-func (a *Agent) leave(off *Off) {
+// turnOff leaves the node to the kernel's own scheduler, and sees to it again as long as that is asked for.
+func (a *Agent) turnOff(off *Off) {
 	s, err := a.root.Scheduler()
 	if known := a.state.Off != nil; !known || err != nil || s.IsTemper() || len(a.idle.Cgroups()) > 0 {
-		if err := a.release(); err != nil {
+		if err := a.restoreNode(); err != nil {
 			a.problem(err.Error())
 		}
 	}
@@ -213,10 +213,10 @@ func (a *Agent) leave(off *Off) {
 	a.setRung(enforce.Observe, off.Message)
 }
 
-// chance starts scx_temper, and forgets that it failed.
-func (a *Agent) chance() {
+// resetFailuresAndStart starts scx_temper at once, with a ladder that knows of no failure.
+func (a *Agent) resetFailuresAndStart() {
 	a.ladder, a.state.Failures = enforce.Ladder{}, 0
-	a.again(time.Now(), 0)
+	a.scheduleRetry(time.Now(), 0)
 }
 
 // reload reads the configuration again. A bad one changes nothing. A good one gives scx_temper a new chance.
@@ -224,15 +224,15 @@ func (a *Agent) reload() {
 	err := a.source.Reload()
 	a.resync()
 	if err == nil && a.loader == nil && a.state.Off == nil {
-		a.chance()
+		a.resetFailuresAndStart()
 	}
 }
 
-// release ends what the agent has put into force.
-func (a *Agent) release() error {
-	err := errors.Join(a.end(syscall.SIGTERM), a.kernel.Detach(), a.idle.Restore())
+// restoreNode undoes what the agent has changed on the node.
+func (a *Agent) restoreNode() error {
+	err := errors.Join(a.stopLoader(syscall.SIGTERM), a.kernel.Detach(), a.idle.Restore())
 	kept, cpuErr := a.cpu.Disable()
-	clear(a.checked)
+	clear(a.cpuEnabled)
 	for _, cg := range kept {
 		a.log.Info("left the cpu controller on: something in it has a weight or a limit", "cgroup", cg)
 	}
@@ -241,7 +241,7 @@ func (a *Agent) release() error {
 
 // stop leaves the node as it was before the agent came.
 func (a *Agent) stop() error {
-	err := a.release()
+	err := a.restoreNode()
 	a.state.PID = 0
 	a.setRung(enforce.Observe, "the agent was stopped")
 	a.publish()
@@ -250,23 +250,23 @@ func (a *Agent) stop() error {
 
 // handOver ends the agent and leaves everything in force for the next one.
 func (a *Agent) handOver() error {
-	err := a.end(syscall.SIGUSR1)
+	err := a.stopLoader(syscall.SIGUSR1)
 	a.state.PID = 0
 	a.setRung(a.state.Rung, "the agent has handed over to the next")
 	a.publish()
 	return err
 }
 
-// end sends scx_temper a signal and waits until it is gone.
-func (a *Agent) end(signal os.Signal) error {
+// stopLoader sends scx_temper a signal and waits until it has ended.
+func (a *Agent) stopLoader(signal os.Signal) error {
 	a.retry.Stop()
 	a.closeTiers()
 	a.state.RetryAt = nil
-	a.renew, a.ejected = false, nil // this end answers whatever was under way
+	a.restarting, a.ejection = false, nil // this end answers whatever was under way
 	if a.loader == nil {
 		return nil
 	}
-	a.signal(signal)
+	a.signalLoader(signal)
 	timeout := time.NewTimer(stopWithin)
 	defer timeout.Stop()
 	for {
@@ -278,12 +278,12 @@ func (a *Agent) end(signal os.Signal) error {
 			}
 		case <-timeout.C:
 			a.log.Error("scx_temper does not end and is killed", "signal", signal)
-			a.signal(syscall.SIGKILL)
+			a.signalLoader(syscall.SIGKILL)
 		}
 	}
 }
 
-func (a *Agent) signal(signal os.Signal) {
+func (a *Agent) signalLoader(signal os.Signal) {
 	if err := a.loader.Signal(signal); err != nil {
 		a.problem("cannot signal scx_temper: " + err.Error())
 	}
@@ -311,11 +311,11 @@ func (a *Agent) setRung(rung enforce.Rung, reason string) {
 
 // publish writes the state for others, if it has changed.
 func (a *Agent) publish() {
-	if before := a.written.Load(); before != nil && a.state.equal(*before) {
+	if before := a.published.Load(); before != nil && a.state.equal(*before) {
 		return
 	}
 	now := a.state.clone()
-	a.written.Store(&now)
+	a.published.Store(&now)
 	if err := host.WriteJSON(a.root.Run(StateFile), now); err != nil {
 		a.log.Error("cannot write the state", "error", err)
 	}

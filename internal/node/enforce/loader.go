@@ -88,12 +88,14 @@ func Check(path string, args []string) error {
 	return fmt.Errorf("%s --check: %w", path, err)
 }
 
-// Alike tells whether a scx_temper that was started for one of two configurations does for the other: they differ in
-// nothing, or in what is written while it runs (TierMap.Reserve).
-func Alike(x, y *config.Config) bool { return slices.Equal(fixed(x), fixed(y)) }
+// NeedsRestart tells whether a scx_temper that runs with one configuration must be restarted for another. Not where they differ
+// in nothing, or in what is written while it runs (TierMap.Reserve).
+func NeedsRestart(running, wanted *config.Config) bool {
+	return !slices.Equal(fixedArgs(running), fixedArgs(wanted))
+}
 
-// fixed is what of a configuration takes another scx_temper.
-func fixed(cfg *config.Config) []string {
+// fixedArgs are those arguments that hold for the life of a scx_temper.
+func fixedArgs(cfg *config.Config) []string {
 	of := *cfg
 	if of.Reservation != nil {
 		of.Reservation = new(int64(0))
@@ -121,7 +123,7 @@ func Start(path string, args []string, stderr io.Writer) (*Loader, error) {
 		err := l.cmd.Start()
 		started <- err
 		if err == nil {
-			l.follow(stdout)
+			l.readEvents(stdout)
 		}
 	}()
 	if err := <-started; err != nil {
@@ -147,7 +149,7 @@ func (l *Loader) Signal(signal os.Signal) error {
 	return nil
 }
 
-func (l *Loader) follow(stdout io.Reader) {
+func (l *Loader) readEvents(stdout io.Reader) {
 	var last Event
 	lines := bufio.NewScanner(stdout)
 	for lines.Scan() {

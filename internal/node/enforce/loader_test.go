@@ -164,19 +164,25 @@ func TestArgs(t *testing.T) {
 	}
 }
 
-func TestAlike(t *testing.T) {
+func TestNeedsRestart(t *testing.T) {
 	none := config.Config{Limits: config.LimitsGap}
 	some, more, other := none, none, none
 	some.Reservation, more.Reservation, other.SystemShare = new(int64(0)), new(int64(2500)), 30
-	for _, c := range []struct {
-		x, y  config.Config
-		alike bool
+	for name, c := range map[string]struct {
+		running, wanted config.Config
+		want            bool
 	}{
-		{none, none, true}, {some, more, true}, {none, some, false}, {more, none, false}, {none, other, false},
+		"the same configuration":        {none, none, false},
+		"another reservation":           {some, more, false},
+		"a reservation where none was":  {none, some, true},
+		"no reservation where one was":  {more, none, true},
+		"another share of the system's": {none, other, true},
 	} {
-		if got := Alike(&c.x, &c.y); got != c.alike {
-			t.Errorf("%+v and %+v: %v", c.x, c.y, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := NeedsRestart(&c.running, &c.wanted); got != c.want {
+				t.Errorf("got %v, want %v", got, c.want)
+			}
+		})
 	}
 	if *more.Reservation != 2500 {
 		t.Error("a comparison has changed what it compares")

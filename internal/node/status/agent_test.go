@@ -32,8 +32,8 @@ func TestRunningAgent(t *testing.T) {
 	fixture.Write(t, root, "/config", "tiers: {critical: {cgroups: [/later]}}\nfallback: none\n")
 	started := make(chan struct{}, 100)
 	kernel := agent.Kernel{
-		Start:  func([]string) (agent.Loader, error) { started <- struct{}{}; return nil, errors.New("no loader here") },
-		Detach: func() error { return nil },
+		StartLoader: func([]string) (agent.Loader, error) { started <- struct{}{}; return nil, errors.New("no loader here") },
+		Detach:      func() error { return nil },
 	}
 	log := slog.New(slog.DiscardHandler)
 	source, err := agent.NewFileSource(root, root.Path("/config"), agent.MustBeThere, log)

@@ -191,7 +191,7 @@ func (s *Status) fromAgent(src Sources) {
 		s.alone(src.Root, "no agent runs")
 		return
 	}
-	s.Agent = Agent{Running: agent.Locked(src.Root), PID: state.PID, Config: state.Config, Failures: state.Failures, RetryAt: state.RetryAt}
+	s.Agent = Agent{Running: agent.IsRunning(src.Root), PID: state.PID, Config: state.Config, Failures: state.Failures, RetryAt: state.RetryAt}
 	s.Exits = append(s.Exits, state.Exits...)
 	if !s.Agent.Running {
 		why := state.Reason // its last words

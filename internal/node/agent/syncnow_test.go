@@ -12,16 +12,16 @@ import (
 	"temper.dev/temper/internal/node/enforce"
 )
 
-// Whoever waits for Settle has the tier in force, though nothing else has told of the cgroup.
-func TestSettle(t *testing.T) {
+// Whoever waits for SyncNow has the tier in force, though nothing else has told of the cgroup.
+func TestSyncNow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := start(t, batch)
 		n.attach(false)
 		fixture.Cgroup(t, n.root, "/batch")
 		id, _ := cgroup.ID(n.root, "/batch")
 		began := time.Now()
-		if !n.agent.Settle(t.Context()) {
-			t.Error("it has not settled")
+		if !n.agent.SyncNow(t.Context()) {
+			t.Error("SyncNow returned false, want true")
 		}
 		if n.entries[id] != enforce.Assign(tier.Background, "") {
 			t.Errorf("the tier map has %v", n.entries)
@@ -34,15 +34,15 @@ func TestSettle(t *testing.T) {
 }
 
 // An agent that does not answer keeps nobody waiting beyond his time.
-func TestSettleEndsInTime(t *testing.T) {
+func TestSyncNowEndsInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := start(t, batch)
 		n.attach(false)
 		n.finish()
 		ctx, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer stop()
-		if n.agent.Settle(ctx) {
-			t.Error("an agent that has ended cannot settle")
+		if n.agent.SyncNow(ctx) {
+			t.Error("SyncNow of an agent that has ended returned true, want false")
 		}
 	})
 }
