@@ -79,14 +79,20 @@ struct Core::Candidate {
     Time touched = 0;
 };
 
+// A sample as the limit's controller sees it; counts in thousandths.
 struct Core::Point {
-    std::int64_t n, good, done;
-    bool full;
+    std::int64_t n;     // workers held on average
+    std::int64_t good;  // completions in time a window
+    std::int64_t done;  // completions a window
+    bool full;          // the limit bound, or a dip did: what is seen is the downstream's, not the demand's
 };
 
 struct Core::Window {
-    Time touched = 0;
-    std::int64_t area = 0, queued = 0, bound = 0, arrivals = 0, done = 0, good = 0;
+    Time touched = 0;         // the sums are up to then
+    std::int64_t area = 0;    // in flight, times time
+    std::int64_t queued = 0;  // time in which something waited
+    std::int64_t bound = 0;   // of that, time in which the limit was met
+    std::int64_t arrivals = 0, done = 0, good = 0;
     std::int64_t light = 0;  // that ended without being counted in done: hardly any work
 };
 
@@ -166,18 +172,27 @@ struct Core::Limited {
     const char* reason = "";  // of the limit's last change
     const ClassLabel* label = nullptr;
 
-    Window window;
-    Sample sample;
+    Window window;  // the one that runs
+    Sample sample;  // the windows before it that are not concluded from yet
     RunningMedian holds;
-    Time hold = 0;
-    std::deque<Point> ring;
-    std::int64_t samples = 0, knee = 0, odd = 0, quiet_for = 0, last_dip = 0;
-    Time cool_till = 0;
-    bool dip = false;
-    std::int64_t late = 0, late_done = 0;
-    Time late_time = 0;
-    std::int64_t cut_from = 0, cut_good = 0;
-    Time no_cut = 0, cut_pause = 0;
+    Time hold = 0;  // their median
+
+    // The controller. algorithm.md: "Limit".
+    std::deque<Point> ring;      // the last samples, the oldest first
+    std::int64_t samples = 0;    // concluded from, ever
+    std::int64_t knee = 0;       // where the last fit put it
+    std::int64_t misfits = 0;    // samples in a row whose requests hold workers for far longer, or shorter, than the ring's
+    std::int64_t quiet_for = 0;  // windows in a row in which the limit was not needed, since it last drifted
+    bool dip = false;            // this sample is taken below the limit
+    std::int64_t last_dip = 0;   // the value of samples then
+    Time cool_till = 0;          // samples that begin before it say nothing of the limit in force
+    std::int64_t late = 0;       // samples in a row in which too much was late,
+    std::int64_t late_done = 0;  // their completions,
+    Time late_time = 0;          // and their length
+    std::int64_t cut_from = 0;   // the limit before a cut that the next sample judges; 0: none
+    std::int64_t cut_good = 0;   // goodput before that cut, as Point::good
+    Time no_cut_until = 0;       // the next cut, after one was undone
+    Time cut_pause = 0;          // how long the wait was: doubled with each in a row
 
     // The limit in force, and whether it is met.
     std::int64_t cap() const { return dip ? std::max<std::int64_t>(1, (limit * 7 + 9) / 10) : limit; }

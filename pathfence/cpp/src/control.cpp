@@ -125,7 +125,7 @@ void Core::conclude(Limited& l, const Sample& s) {
 // Forgets the ring when three samples in a row hold workers twice as long, or half as long, as it tells.
 void Core::regime(Limited& l, const Point& p) {
     if (l.ring.size() < 4) {
-        l.odd = 0;
+        l.misfits = 0;
         return;
     }
     std::int64_t n = 0, done = 0;
@@ -137,9 +137,9 @@ void Core::regime(Limited& l, const Point& p) {
     const std::int64_t n0 = n / static_cast<std::int64_t>(l.ring.size());
     const std::int64_t before = n * 1000 / done, now = p.n * 1000 / std::max<std::int64_t>(1, p.done);
     const std::int64_t scaled = before * p.n / n0;
-    l.odd = now >= 2 * std::max(before, scaled) || 2 * now <= std::min(before, scaled) ? l.odd + 1 : 0;
-    if (l.odd < 3) return;
-    l.odd = 0;
+    l.misfits = now >= 2 * std::max(before, scaled) || 2 * now <= std::min(before, scaled) ? l.misfits + 1 : 0;
+    if (l.misfits < 3) return;
+    l.misfits = 0;
     l.ring.clear();
 }
 
@@ -153,14 +153,14 @@ bool Core::undo(Limited& l, const Point& p) {
         return false;
     }
     l.cut_pause = std::min(std::max(1000 * kMillisecond, 2 * l.cut_pause), 16'000 * kMillisecond);
-    l.no_cut = now_ + l.cut_pause;
+    l.no_cut_until = now_ + l.cut_pause;
     set_limit(l, (l.limit + from + 1) / 2, "undo");
     return true;
 }
 
 // Shrinks the limit to what the downstream serves in half of the target, when what comes back is late.
 bool Core::cut(Limited& l, const Sample& s) {
-    if (s.good * 4 >= s.done * 3 || now_ < l.no_cut) {
+    if (s.good * 4 >= s.done * 3 || now_ < l.no_cut_until) {
         l.late = l.late_done = l.late_time = 0;
         return false;
     }

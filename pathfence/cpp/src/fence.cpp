@@ -69,12 +69,13 @@ struct FenceState : std::enable_shared_from_this<FenceState> {
         Deliveries out;
         {
             const std::lock_guard<std::mutex> lock(mutex);
-            sort(f(core, now()), out);
+            add_deliveries(f(core, now()), out);
         }
         deliver(out);
     }
 
-    void sort(const Core::Decisions& decisions, Deliveries& out) {
+    // Finds those that wait for a decision.
+    void add_deliveries(const Core::Decisions& decisions, Deliveries& out) {
         for (const Decision& d : decisions) {
             if (d.kind != Decision::Kind::grant && d.kind != Decision::Kind::shed) continue;
             auto waiter = take(d.id);
@@ -147,14 +148,14 @@ struct FenceState : std::enable_shared_from_this<FenceState> {
             if (!options.watch.empty() && std::chrono::steady_clock::now() - looked >= kWatchEvery) {
                 looked = std::chrono::steady_clock::now();
                 const Version v = version(options.watch);
-                if (v != seen) look_again();
+                if (v != seen) reload_file();
                 seen = v;
             }
             lock.lock();
         }
     }
 
-    void look_again() {
+    void reload_file() {
         std::string error;
         try {
             reload(load_config(options.watch));
@@ -168,15 +169,25 @@ struct FenceState : std::enable_shared_from_this<FenceState> {
         try {
             if (options.reloaded) options.reloaded(error);
         } catch (...) {
-            failed("the callback for a reload");
+            failed(std::current_exception());
         }
     }
 
-    // Says what is being thrown, where nobody is left to catch it.
-    static void failed(const std::string& who) {
+    // Takes what a callback threw, where nobody is left to catch it.
+    void failed(std::exception_ptr thrown) {
+        if (!options.errors) return print("a callback", thrown);
+        try {
+            options.errors(thrown);
+        } catch (...) {
+            print("a callback", thrown);
+            print("Options::errors", std::current_exception());
+        }
+    }
+
+    static void print(const std::string& who, std::exception_ptr thrown) {
         std::string what = "what is no std::exception";
         try {
-            throw;
+            std::rethrow_exception(thrown);
         } catch (const std::exception& e) {
             what = e.what();
         } catch (...) {
@@ -242,7 +253,7 @@ void FenceState::call(Delivery d) {
             d.waiter->refused(d.reason);
     } catch (...) {
         // The permit went back when the callback was left; whoever threw has no caller here.
-        failed("a callback");
+        failed(std::current_exception());
     }
 }
 

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <future>
 #include <mutex>
+#include <sstream>
 #include <thread>
 
 #include "check.h"
@@ -130,6 +131,43 @@ void a_closed_fence_refuses_who_waits() {
         b.now = kMillisecond;
     }
     CHECK(reason == "closed");
+}
+
+std::string message_of(std::exception_ptr thrown) {
+    try {
+        std::rethrow_exception(thrown);
+    } catch (const std::exception& e) {
+        return e.what();
+    } catch (...) {
+        return "what is no std::exception";
+    }
+}
+
+// What a fence says on standard error while one callback throws "a", and another what is no std::exception.
+std::string printed_with(std::function<void(std::exception_ptr)> errors) {
+    std::ostringstream printed;
+    std::streambuf* const before = std::cerr.rdbuf(printed.rdbuf());
+    {
+        Fence::Options options;
+        options.ticker = false;
+        options.errors = std::move(errors);
+        Fence fence(one_worker(), options);
+        fence.submit({"a", 0, 0}, [](Permit) { throw std::runtime_error("a"); }, [](const char*) {});
+        fence.submit({"a", 0, 0}, [](Permit) { throw 1; }, [](const char*) {});
+        CHECK(fence.in_flight() == 0 && fence.states()[0].failed == 2);
+    }
+    std::cerr.rdbuf(before);
+    return printed.str();
+}
+
+void what_callbacks_throw_goes_where_it_is_wanted() {
+    CHECK(printed_with({}) == "pathfence: a callback threw: a\npathfence: a callback threw: what is no std::exception\n");
+    std::string told;
+    CHECK(printed_with([&](std::exception_ptr thrown) { told += message_of(thrown) + ";"; }).empty());
+    CHECK(told == "a;what is no std::exception;");
+    CHECK(printed_with([](std::exception_ptr) { throw std::runtime_error("b"); }) ==
+          "pathfence: a callback threw: a\npathfence: Options::errors threw: b\n"
+          "pathfence: a callback threw: what is no std::exception\npathfence: Options::errors threw: b\n");
 }
 
 // A long queue of requests that end at once makes no deep stack.
@@ -293,6 +331,7 @@ int main() {
     who_is_not_trusted_cannot_wait_longer_than_the_target();
     acquire_blocks_until_a_worker_is_free();
     a_closed_fence_refuses_who_waits();
+    what_callbacks_throw_goes_where_it_is_wanted();
     ten_thousand_in_a_row();
     reload_and_off();
     the_environment_and_a_file_configure();

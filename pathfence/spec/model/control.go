@@ -33,19 +33,19 @@ type limited struct {
 	ring     []point
 	samples  int64
 	knee     int64 // where the last fit put it
-	odd      int64 // samples in a row that do not fit the ring
+	misfits  int64 // samples in a row that do not fit the ring
 	quietFor int64 // windows since the limit last drifted
 	coolTill Time  // samples that begin before it say nothing of the limit in force
 	dip      bool  // this sample is taken below the limit
-	lastDip  int64
+	lastDip  int64 // the value of samples then
 
-	late     int64 // samples in a row that were late,
-	lateDone int64 // their completions,
-	lateTime Time  // and how long they took
-	cutFrom  int64 // the limit before a cut that is on trial
-	cutGood  int64
-	noCut    Time
-	cutPause Time
+	late       int64 // samples in a row that were late,
+	lateDone   int64 // their completions,
+	lateTime   Time  // and how long they took
+	cutFrom    int64 // the limit before a cut that the next sample judges; 0: none
+	cutGood    int64 // goodput before that cut, as a point's
+	noCutUntil Time  // the next cut, after one was undone
+	cutPause   Time  // how long the wait was: doubled with each in a row
 }
 
 // cap is the limit in force.
@@ -140,7 +140,7 @@ func (f *Fence) regime(l *limited, p point) {
 		done += q.done
 	}
 	if len(l.ring) < 4 {
-		l.odd = 0
+		l.misfits = 0
 		return
 	}
 	// Beyond the knee requests take longer in proportion to n, which is no change.
@@ -148,12 +148,12 @@ func (f *Fence) regime(l *limited, p point) {
 	old, new := n*1000/done, p.n*1000/max(1, p.done)
 	high, low := max(old, old*p.n/n0), min(old, old*p.n/n0)
 	if new >= 2*high || 2*new <= low {
-		l.odd++
+		l.misfits++
 	} else {
-		l.odd = 0
+		l.misfits = 0
 	}
-	if l.odd == 3 {
-		l.odd = 0
+	if l.misfits == 3 {
+		l.misfits = 0
 		l.ring = l.ring[:0]
 	}
 }
@@ -161,7 +161,7 @@ func (f *Fence) regime(l *limited, p point) {
 // cut shrinks the limit to what the downstream serves in half of the target, when two samples in a row came back too
 // late, or all of one. Where the limit is there already, four in a row make it an eighth smaller.
 func (f *Fence) cut(l *limited, s sample) bool {
-	if s.good*4 >= s.done*3 || f.now < l.noCut {
+	if s.good*4 >= s.done*3 || f.now < l.noCutUntil {
 		l.late, l.lateDone, l.lateTime = 0, 0, 0
 		return false
 	}
@@ -197,7 +197,7 @@ func (f *Fence) tryCut(l *limited, p point) bool {
 		return false
 	}
 	l.cutPause = min(max(1000*ms, 2*l.cutPause), 16_000*ms)
-	l.noCut = f.now + l.cutPause
+	l.noCutUntil = f.now + l.cutPause
 	f.setLimit(l, (l.limit+from+1)/2, "undo")
 	return true
 }

@@ -4,9 +4,10 @@
 // A request asks for a permit before it takes a worker. submit() parks it without a thread; acquire() blocks the
 // caller, for servers that have a thread for each connection anyway. Callbacks run outside the lock, on whichever
 // thread brought the decision about, the ticker's included: they must not block, so no acquire() in them, and must not
-// destroy the fence. One that throws gives its permit back.
+// destroy the fence. One that throws gives its permit back as failed, and what it threw goes to Options::errors.
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <memory>
 #include <stdexcept>
@@ -77,6 +78,8 @@ public:
         std::string watch;            // a configuration file that is put in force when it changes
         // Called with each new version of that file: why it is not in force, or nothing. On the ticker's thread.
         std::function<void(const std::string& error)> reloaded;
+        // Called with what a callback threw. Without it that is said on standard error, and so is what it throws itself.
+        std::function<void(std::exception_ptr thrown)> errors = {};
     };
 
     // Who waits for a permit. The fence holds it until it has called one of the two.

@@ -129,7 +129,7 @@ final class Control {
     /** Forgets the ring when three samples in a row hold workers twice as long, or half as long, as it tells. */
     private static void regime(Limited l, Point p) {
         if (l.ring.size() < 4) {
-            l.odd = 0;
+            l.misfits = 0;
             return;
         }
         long n = 0;
@@ -142,10 +142,10 @@ final class Control {
         long before = n * 1000 / done;
         long now = p.n() * 1000 / Math.max(1, p.done());
         long scaled = before * p.n() / (n / l.ring.size());
-        boolean odd = now >= 2 * Math.max(before, scaled) || 2 * now <= Math.min(before, scaled);
-        l.odd = odd ? l.odd + 1 : 0;
-        if (l.odd < 3) return;
-        l.odd = 0;
+        boolean fits = now < 2 * Math.max(before, scaled) && 2 * now > Math.min(before, scaled);
+        l.misfits = fits ? 0 : l.misfits + 1;
+        if (l.misfits < 3) return;
+        l.misfits = 0;
         l.ring.clear();
     }
 
@@ -159,14 +159,14 @@ final class Control {
             return false;
         }
         l.cutPause = Math.min(Math.max(PAUSE_FIRST, 2 * l.cutPause), PAUSE_LONGEST);
-        l.noCut = ledger.now + l.cutPause;
+        l.noCutUntil = ledger.now + l.cutPause;
         ledger.setLimit(l, (l.limit + from + 1) / 2, "undo");
         return true;
     }
 
     /** Shrinks the limit to what the downstream serves in half of the target, when what comes back is late. */
     private boolean cut(Limited l, Sample s) {
-        if (s.good * 4 >= s.done * 3 || ledger.now < l.noCut) {
+        if (s.good * 4 >= s.done * 3 || ledger.now < l.noCutUntil) {
             forgetLate(l);
             return false;
         }

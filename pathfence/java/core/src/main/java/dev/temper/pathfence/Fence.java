@@ -194,7 +194,7 @@ public final class Fence implements AutoCloseable {
         boolean added = core.classCount() > classesTold;
         if (decisions.isEmpty() && !added) return List.of();
         List<Runnable> calls = new ArrayList<>(decisions.size());
-        for (Decision d : decisions) sort(d, calls);
+        for (Decision d : decisions) addCall(d, calls);
         if (added) tellClasses(calls);
         return calls;
     }
@@ -206,7 +206,7 @@ public final class Fence implements AutoCloseable {
         classesTold = names.size();
     }
 
-    private void sort(Decision d, List<Runnable> calls) {
+    private void addCall(Decision d, List<Runnable> calls) {
         if (d.kind() != Decision.Kind.GRANT && d.kind() != Decision.Kind.SHED) return;
         Waiter w = waiters.remove(d.id());
         if (w == null) return; // a part of a request: share() has its permit already

@@ -14,26 +14,45 @@ abstract class Limited {
     /** Of the limit's last change. */
     String reason = "";
 
+    /** The one that runs. */
     Window window;
+    /** The windows before it that are not concluded from yet. */
     Sample sample = new Sample();
+
     private Holds holds = new Holds();
+    /** Their median. */
     long hold;
 
-    // The controller
+    // The controller. The specification's "Limit".
+    /** The last samples, the oldest first. */
     final ArrayDeque<Point> ring = new ArrayDeque<>();
+    /** Those concluded from, ever. */
     long samples;
+    /** Where the last fit put it. */
     long knee;
-    long odd;
+    /** Samples in a row whose requests hold workers for far longer, or shorter, than the ring's. */
+    long misfits;
+    /** Windows in a row in which the limit was not needed, since it last drifted. */
     long quietFor;
-    long lastDip;
-    long coolTill;
+    /** This sample is taken below the limit. */
     boolean dip;
+    /** The value of samples then. */
+    long lastDip;
+    /** Samples that begin before it say nothing of the limit in force. */
+    long coolTill;
+    /** Samples in a row in which too much was late. */
     long late;
+    /** Their completions. */
     long lateDone;
+    /** Their length. */
     long lateTime;
+    /** The limit before a cut that the next sample judges; 0: none. */
     long cutFrom;
+    /** Goodput before that cut, as a point's. */
     long cutGood;
-    long noCut;
+    /** The next cut, after one was undone. */
+    long noCutUntil;
+    /** How long the wait was: doubled with each in a row. */
     long cutPause;
 
     Limited(String name, long now) {
