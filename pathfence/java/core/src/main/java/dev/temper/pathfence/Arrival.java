@@ -10,4 +10,4 @@ package dev.temper.pathfence;
  * @param depth how often its chain of calls has been in this service before; below 0 counts as 0
  * @param parent the request in flight that it is a part of; 0: none
  */
-public record Arrival(long id, String key, long deadline, long depth, long parent) {}
+record Arrival(long id, String key, long deadline, long depth, long parent) {}

@@ -7,7 +7,7 @@ import java.util.TreeMap;
 import java.util.stream.Collectors;
 
 /** A request's context in a W3C baggage header. */
-public final class Baggage {
+final class Baggage {
     private static final int MOST_BYTES = 8192;
     private static final int MOST_MEMBERS = 64;
 
@@ -19,7 +19,7 @@ public final class Baggage {
      * @param header the header's value; above 8192 bytes or 64 members nothing of it counts
      * @return what of it is valid
      */
-    public static PathContext read(String header) {
+    static PathContext read(String header) {
         if (header.length() > MOST_BYTES) return PathContext.NONE;
         String[] members = header.split(",", -1);
         if (members.length > MOST_MEMBERS) return PathContext.NONE;
@@ -42,7 +42,7 @@ public final class Baggage {
      * @param context what they carry
      * @return the members, joined by commas; may be empty
      */
-    public static String write(PathContext context) {
+    static String write(PathContext context) {
         Map<String, String> values = new TreeMap<>();
         context.write(values);
         return values.entrySet().stream()

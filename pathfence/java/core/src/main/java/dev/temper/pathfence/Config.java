@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package dev.temper.pathfence;
 
+import dev.temper.pathfence.internal.Names;
+import dev.temper.pathfence.internal.Without;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -174,7 +176,6 @@ public record Config(
         private long unknownBuckets;
         private final List<ClassConfig> classes = new ArrayList<>();
         private boolean off;
-        private Without without = Without.NOTHING;
 
         private Builder(long workers) {
             this.workers = workers;
@@ -246,17 +247,11 @@ public record Config(
             return this;
         }
 
-        /** Switches parts off. */
-        public Builder without(Without parts) {
-            without = parts;
-            return this;
-        }
-
         /** The configuration as it was set, not checked yet. */
         public Config build() {
             return new Config(
                     workers, window, target, grace, gammaPermille, queueMax, stall, panic, unknownBuckets, classes, off,
-                    without);
+                    Without.NOTHING);
         }
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package dev.temper.pathfence;
 
+import dev.temper.pathfence.internal.Names;
 import java.util.List;
 import java.util.Set;
 
@@ -9,7 +10,7 @@ import java.util.Set;
  * {@link Fence} is the engine that a service uses. Times are nanoseconds, 0 or more, of a clock that the caller reads;
  * one that steps back stands still.
  */
-public final class Core {
+final class Core {
     private final Ledger ledger;
     private final Lending lending;
     private final Suspects suspects;
@@ -29,7 +30,7 @@ public final class Core {
      * @param now the time
      * @throws ConfigException where the configuration is not valid
      */
-    public Core(Config config, long now) {
+    Core(Config config, long now) {
         ledger = new Ledger(config.checked(), now);
         suspects = new Suspects(ledger);
         lending = new Lending(ledger, suspects);
@@ -63,7 +64,7 @@ public final class Core {
      * @param in what is known of it
      * @return what was decided
      */
-    public List<Decision> arrive(long now, Arrival in) {
+    List<Decision> arrive(long now, Arrival in) {
         advance(now);
         if (ledger.requests.containsKey(in.id())) return ledger.take();
         Request parent = in.parent() == 0 ? null : ledger.running(in.parent());
@@ -109,7 +110,7 @@ public final class Core {
      * @param key its key
      * @return what was decided
      */
-    public List<Decision> resume(long now, long id, String key) {
+    List<Decision> resume(long now, long id, String key) {
         advance(now);
         if (ledger.requests.containsKey(id)) return ledger.take();
         Request r = new Request(id, key, keys.classOf(key));
@@ -129,7 +130,7 @@ public final class Core {
      * @param outcome how it ended
      * @return what was decided
      */
-    public List<Decision> done(long now, long id, Outcome outcome) {
+    List<Decision> done(long now, long id, Outcome outcome) {
         advance(now);
         Request r = ledger.requests.get(id);
         if (r == null || r.done) return ledger.take();
@@ -181,7 +182,7 @@ public final class Core {
      * @param edge the edge's name; one that is not valid is ignored
      * @return what was decided
      */
-    public List<Decision> edge(long now, long id, String edge) {
+    List<Decision> edge(long now, long id, String edge) {
         advance(now);
         Request r = ledger.running(id);
         if (r != null && Names.valid(edge)) keys.edge(r.root == null ? r : r.root, edge);
@@ -194,7 +195,7 @@ public final class Core {
      * @param now the time
      * @return what was decided
      */
-    public List<Decision> tick(long now) {
+    List<Decision> tick(long now) {
         advance(now);
         if (!ledger.config.off()) pump.sweep();
         pump.pump();
@@ -208,7 +209,7 @@ public final class Core {
      * @param wanted the configuration; defaults are filled in
      * @return what was decided, and whether the configuration was refused
      */
-    public Reload reload(long now, Config wanted) {
+    Reload reload(long now, Config wanted) {
         advance(now);
         Config config;
         try {
@@ -237,7 +238,7 @@ public final class Core {
      * @param decisions what was decided
      * @param refused why the configuration is not in force, or null if it is
      */
-    public record Reload(List<Decision> decisions, String refused) {}
+    record Reload(List<Decision> decisions, String refused) {}
 
     /**
      * Switches the fence off or on. Off, the service has its plain pool back.
@@ -246,7 +247,7 @@ public final class Core {
      * @param off whether it is to be off
      * @return what was decided
      */
-    public List<Decision> off(long now, boolean off) {
+    List<Decision> off(long now, boolean off) {
         advance(now);
         ledger.config = ledger.config.withOff(off);
         control.emptySamples();
@@ -274,7 +275,7 @@ public final class Core {
      *
      * @return the classes in their order, buckets that were never used left out
      */
-    public List<ClassState> states() {
+    List<ClassState> states() {
         return ledger.classes.stream()
                 .filter(c -> !c.unknown || c.granted + c.shed > 0 || !c.queue.isEmpty())
                 .map(PathClass::state)
@@ -287,7 +288,7 @@ public final class Core {
      * @param key its key
      * @return nanoseconds: the target of the key's class
      */
-    public long target(String key) {
+    long target(String key) {
         return keys.classOf(key).target;
     }
 
@@ -296,7 +297,7 @@ public final class Core {
      *
      * @return buckets first, then the others as they came; there are ever only more
      */
-    public List<String> classNames() {
+    List<String> classNames() {
         return ledger.classes.stream().map(c -> c.name).toList();
     }
 
@@ -305,7 +306,7 @@ public final class Core {
      *
      * @return at most 64
      */
-    public int classCount() {
+    int classCount() {
         return ledger.classes.size();
     }
 
@@ -319,7 +320,7 @@ public final class Core {
      *
      * @return the permits that are out
      */
-    public long inFlight() {
+    long inFlight() {
         return ledger.inFlight;
     }
 
@@ -328,7 +329,7 @@ public final class Core {
      *
      * @return those in all queues
      */
-    public long waiting() {
+    long waiting() {
         return ledger.waiting;
     }
 
@@ -337,7 +338,7 @@ public final class Core {
      *
      * @return it, with its defaults
      */
-    public Config config() {
+    Config config() {
         return ledger.config;
     }
 }

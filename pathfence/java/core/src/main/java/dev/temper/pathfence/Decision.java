@@ -11,9 +11,9 @@ package dev.temper.pathfence;
  * @param reason why; empty for an ordinary grant
  * @param limit the new limit, for {@link Kind#LIMIT}; else 0
  */
-public record Decision(Kind kind, long id, String className, boolean lent, String reason, long limit) {
+record Decision(Kind kind, long id, String className, boolean lent, String reason, long limit) {
     /** The kinds of decisions. */
-    public enum Kind {
+    enum Kind {
         /** The request has a worker. */
         GRANT,
         /** The request is refused. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package dev.temper.pathfence;
 
+import dev.temper.pathfence.internal.Names;
 import java.util.Map;
 import java.util.function.BiConsumer;
 import java.util.function.Function;
@@ -101,8 +102,12 @@ public record PathContext(String path, long timeout, String visits) {
         else values.put(name, value);
     }
 
-    /** Milliseconds, rounded down, but at least 1; empty where there is no time to state. */
-    String deadlineText() {
+    /**
+     * What is left, as {@link #read(String, String, String)} takes it.
+     *
+     * @return milliseconds, rounded down, but at least 1; empty where there is no time to state
+     */
+    public String deadlineText() {
         return timeout > 0 ? Long.toString(Math.max(1, timeout / MS)) : "";
     }
 

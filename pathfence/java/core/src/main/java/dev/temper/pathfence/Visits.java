@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package dev.temper.pathfence;
 
+import dev.temper.pathfence.internal.Names;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Collectors;

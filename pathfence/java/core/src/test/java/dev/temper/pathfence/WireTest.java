@@ -27,12 +27,6 @@ class WireTest {
         assertEquals(Map.of("x-pf-path", "home.read", "x-pf-deadline", "240", "x-pf-visits", "front*1;shared*2"), http);
         assertEquals(FULL, PathContext.readHttp(http::get));
         assertEquals(FULL, Baggage.read("a=b, " + Baggage.write(FULL) + " ,c=d;p=1"));
-        assertEquals("pf!home.read!240!front*1;shared*2!getPost", ThriftName.join(FULL, "getPost"));
-        assertEquals(new ThriftName("getPost", FULL), ThriftName.split(ThriftName.join(FULL, "getPost")));
-        String multiplexed = "posts:" + ThriftName.join(FULL, "getPost");
-        assertEquals(new ThriftName("posts:getPost", FULL), ThriftName.split(multiplexed));
-        assertEquals(new ThriftName("posts:getPost", PathContext.NONE), ThriftName.split("posts:getPost"));
-        assertEquals("pf!!!!getPost", ThriftName.join(PathContext.NONE, "getPost"));
     }
 
     @Test
@@ -71,7 +65,6 @@ class WireTest {
         assertEquals("a", Baggage.read("pf.path=a" + ",m=1".repeat(63)).path());
         assertEquals("", Baggage.read("pf.path=a," + "x".repeat(8192)).path());
         assertEquals("a", Baggage.read("pf.path=a;ttl=1,pf.path=b").path());
-        assertEquals(new ThriftName("pf!a!1!getPost", PathContext.NONE), ThriftName.split("pf!a!1!getPost"));
     }
 
     @Test

@@ -2,9 +2,9 @@
 package dev.temper.pathfence.grpc;
 
 import dev.temper.pathfence.Fence;
-import dev.temper.pathfence.Names;
 import dev.temper.pathfence.Outcome;
 import dev.temper.pathfence.PathContext;
+import dev.temper.pathfence.internal.Names;
 import io.grpc.Context;
 import io.grpc.Deadline;
 import io.grpc.ForwardingServerCall.SimpleForwardingServerCall;

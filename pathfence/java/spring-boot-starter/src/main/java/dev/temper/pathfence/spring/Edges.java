@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package dev.temper.pathfence.spring;
 
-import dev.temper.pathfence.Names;
+import dev.temper.pathfence.internal.Names;
 import java.net.URI;
 import java.util.Map;
 

@@ -107,7 +107,7 @@ final class MappingKeys implements RequestKeys {
         for (char c : pattern.toCharArray()) {
             if (c == '{') out.append(':');
             else if (c == '*') out.append('+');
-            else if (dev.temper.pathfence.Names.valid(String.valueOf(c))) out.append(c);
+            else if (dev.temper.pathfence.internal.Names.valid(String.valueOf(c))) out.append(c);
         }
         if (out.length() <= LONGEST) return out.toString();
         String hash = Integer.toHexString(pattern.hashCode());

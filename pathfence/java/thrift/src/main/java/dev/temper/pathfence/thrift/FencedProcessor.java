@@ -3,7 +3,6 @@ package dev.temper.pathfence.thrift;
 
 import dev.temper.pathfence.Outcome;
 import dev.temper.pathfence.Serving;
-import dev.temper.pathfence.ThriftName;
 import org.apache.thrift.TApplicationException;
 import org.apache.thrift.TException;
 import org.apache.thrift.TProcessor;

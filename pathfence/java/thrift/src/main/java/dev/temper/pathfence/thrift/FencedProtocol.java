@@ -2,7 +2,6 @@
 package dev.temper.pathfence.thrift;
 
 import dev.temper.pathfence.Serving;
-import dev.temper.pathfence.ThriftName;
 import org.apache.thrift.TException;
 import org.apache.thrift.protocol.TMessage;
 import org.apache.thrift.protocol.TProtocol;

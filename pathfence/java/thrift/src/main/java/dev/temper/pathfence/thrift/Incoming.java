@@ -2,9 +2,8 @@
 package dev.temper.pathfence.thrift;
 
 import dev.temper.pathfence.Call;
-import dev.temper.pathfence.Names;
 import dev.temper.pathfence.PathContext;
-import dev.temper.pathfence.ThriftName;
+import dev.temper.pathfence.internal.Names;
 
 /**
  * What a request said, as far as its listener lets it.

@@ -2,7 +2,6 @@
 package dev.temper.pathfence.thrift;
 
 import dev.temper.pathfence.PathContext;
-import dev.temper.pathfence.ThriftName;
 import java.util.HashMap;
 import java.util.Map;
 import org.apache.thrift.TException;

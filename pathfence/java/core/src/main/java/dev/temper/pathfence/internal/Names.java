@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package dev.temper.pathfence;
+package dev.temper.pathfence.internal;
 
 /** Keys, classes, edges and services: what a name may be. */
 public final class Names {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package dev.temper.pathfence;
+package dev.temper.pathfence.internal;
 
 /**
  * Switches single parts of the fence off, for benchmarks.

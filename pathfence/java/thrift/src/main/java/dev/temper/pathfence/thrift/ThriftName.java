@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-package dev.temper.pathfence;
+package dev.temper.pathfence.thrift;
+
+import dev.temper.pathfence.PathContext;
 
 /**
  * A Thrift method's name with a request's context in front of it: {@code pf!path!deadline!visits!method}.
@@ -7,7 +9,7 @@ package dev.temper.pathfence;
  * @param method the plain name
  * @param context what stood before it
  */
-public record ThriftName(String method, PathContext context) {
+record ThriftName(String method, PathContext context) {
     private static final int PARTS = 5;
 
     /**
@@ -17,7 +19,7 @@ public record ThriftName(String method, PathContext context) {
      * @param method the plain name
      * @return the name for the message
      */
-    public static String join(PathContext context, String method) {
+    static String join(PathContext context, String method) {
         return "pf!" + context.path() + "!" + context.deadlineText() + "!" + context.visits() + "!" + method;
     }
 
@@ -27,7 +29,7 @@ public record ThriftName(String method, PathContext context) {
      * @param name the name of the message
      * @return the plain name, and what stood before it
      */
-    public static ThriftName split(String name) {
+    static ThriftName split(String name) {
         int service = name.indexOf(":pf!");
         if (service < 0 && !name.startsWith("pf!")) return new ThriftName(name, PathContext.NONE);
         int from = name.startsWith("pf!") ? 0 : service + 1;
