@@ -4,7 +4,7 @@
 set -euo pipefail
 
 missing=()
-for p in g++ cmake make libthrift-dev thrift-compiler libboost-dev libevent-dev maven openjdk-17-jdk-headless; do
+for p in g++ cmake make doctest-dev libthrift-dev thrift-compiler libboost-dev libevent-dev maven openjdk-17-jdk-headless; do
 	[ "$(dpkg-query -W -f '${Status}' "$p" 2>/dev/null)" = "install ok installed" ] || missing+=("$p")
 done
 [ ${#missing[@]} != 0 ] || exit 0

@@ -2,6 +2,7 @@
 // The engine: permits, parking, blocking, reload, switching off, the configuration's file and environment.
 #include "temper/pathfence/fence.h"
 
+#include <doctest/doctest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,8 +16,6 @@
 #include <mutex>
 #include <sstream>
 #include <thread>
-
-#include "check.h"
 
 namespace {
 
@@ -39,7 +38,7 @@ struct Bench {
     explicit Bench(const Config& c) : fence(c, {[clock = clock] { return clock->load(); }, false, {}, {}}) {}
 };
 
-void a_permit_comes_back_whatever_happens() {
+TEST_CASE("a permit comes back whatever happens") {
     Bench b(one_worker());
     { const Permit p = b.fence.acquire({"a", 0, 0}); CHECK(b.fence.in_flight() == 1); }
     CHECK(b.fence.in_flight() == 0);
@@ -48,16 +47,19 @@ void a_permit_comes_back_whatever_happens() {
         throw std::runtime_error("a handler that fails");
     } catch (const std::runtime_error&) {
     }
-    CHECK(b.fence.in_flight() == 0 && b.fence.states()[0].failed == 1);
+    CHECK(b.fence.in_flight() == 0);
+    CHECK(b.fence.states()[0].failed == 1);
     Permit p = b.fence.acquire({"a", 0, 0});
     Permit q = std::move(p);
-    CHECK(!p && q && b.fence.in_flight() == 1);
+    CHECK(!p);
+    CHECK(q);
+    CHECK(b.fence.in_flight() == 1);
     q.release(Outcome::cancel);
     q.release(Outcome::ok);
     CHECK(b.fence.in_flight() == 0);
 }
 
-void parts_share_a_worker() {
+TEST_CASE("parts share a worker") {
     Bench b(one_worker());
     Permit root = b.fence.acquire({"a", 0, 0});
     Permit part = root.share();
@@ -67,25 +69,29 @@ void parts_share_a_worker() {
     CHECK(b.fence.in_flight() == 0);
 }
 
-void who_waits_is_parked_served_cancelled_or_refused() {
+TEST_CASE("who waits is parked, served, cancelled or refused") {
     Bench b(one_worker());
     Permit first = b.fence.acquire({"a", 0, 0});
     Permit second;
     std::string reason;
     const auto refused = [&](const char* r) { reason = r; };
     b.fence.submit({"a", 0, 0}, [&](Permit p) { second = std::move(p); }, refused);
-    const auto gone = b.fence.submit({"a", 0, 0}, [](Permit) { CHECK(!"granted though cancelled"); }, refused);
-    b.fence.submit({"a", 40 * kMillisecond, 0}, [](Permit) { CHECK(!"granted though expired"); }, refused);
+    const auto gone = b.fence.submit({"a", 0, 0}, [](Permit) { FAIL_CHECK("granted though cancelled"); }, refused);
+    b.fence.submit({"a", 40 * kMillisecond, 0}, [](Permit) { FAIL_CHECK("granted though expired"); }, refused);
     CHECK(b.fence.waiting() == 3);
-    CHECK(b.fence.cancel(gone) && !b.fence.cancel(gone));
+    CHECK(b.fence.cancel(gone));
+    CHECK(!b.fence.cancel(gone));
     b.now = 41 * kMillisecond;
     b.fence.tick();
-    CHECK(reason == "expired" && b.fence.waiting() == 1 && !second);
+    CHECK(reason == "expired");
+    CHECK(b.fence.waiting() == 1);
+    CHECK(!second);
     first.release(Outcome::ok);
-    CHECK(second && second.class_name() == "a");
+    REQUIRE(second);
+    CHECK(second.class_name() == "a");
 }
 
-void who_is_not_trusted_cannot_wait_longer_than_the_target() {
+TEST_CASE("who is not trusted cannot wait longer than the target") {
     Config c = one_worker();
     c.target = 100 * kMillisecond;
     Bench b(c);
@@ -95,16 +101,17 @@ void who_is_not_trusted_cannot_wait_longer_than_the_target() {
     b.fence.submit({"a", 10'000 * kMillisecond, 0, true}, [](Permit) {}, [&](const char* r) { patient = r; });
     b.now = 101 * kMillisecond;
     b.fence.tick();
-    CHECK(patient == "expired" && own.empty());
+    CHECK(patient == "expired");
+    CHECK(own.empty());
 }
 
-void acquire_blocks_until_a_worker_is_free() {
+TEST_CASE("acquire blocks until a worker is free") {
     Bench b(one_worker());
     Permit first = b.fence.acquire({"a", 0, 0});
     auto second = std::async(std::launch::async, [&] { return b.fence.acquire({"a", 0, 0}); });
     while (b.fence.waiting() == 0) std::this_thread::yield();
     first.release(Outcome::ok);
-    CHECK(second.get());
+    CHECK(second.get().class_name() == "a");
     b.now = 1000 * kMillisecond;
     const Permit third = b.fence.acquire({"a", 0, 0});
     auto fourth = std::async(std::launch::async, [&]() -> std::string {
@@ -121,13 +128,13 @@ void acquire_blocks_until_a_worker_is_free() {
     CHECK(fourth.get() == "pf-shed: expired");
 }
 
-void a_closed_fence_refuses_who_waits() {
+TEST_CASE("a closed fence refuses who waits") {
     std::string reason;
     Permit held;
     {
         Bench b(one_worker());
         held = b.fence.acquire({"a", 0, 0});
-        b.fence.submit({"a", 0, 0}, [](Permit) { CHECK(!"granted by a closed fence"); }, [&](const char* r) { reason = r; });
+        b.fence.submit({"a", 0, 0}, [](Permit) { FAIL_CHECK("granted by a closed fence"); }, [&](const char* r) { reason = r; });
         b.now = kMillisecond;
     }
     CHECK(reason == "closed");
@@ -154,13 +161,14 @@ std::string printed_with(std::function<void(std::exception_ptr)> errors) {
         Fence fence(one_worker(), options);
         fence.submit({"a", 0, 0}, [](Permit) { throw std::runtime_error("a"); }, [](const char*) {});
         fence.submit({"a", 0, 0}, [](Permit) { throw 1; }, [](const char*) {});
-        CHECK(fence.in_flight() == 0 && fence.states()[0].failed == 2);
+        CHECK(fence.in_flight() == 0);
+        CHECK(fence.states()[0].failed == 2);
     }
     std::cerr.rdbuf(before);
     return printed.str();
 }
 
-void what_callbacks_throw_goes_where_it_is_wanted() {
+TEST_CASE("what callbacks throw goes where it is wanted") {
     CHECK(printed_with({}) == "pathfence: a callback threw: a\npathfence: a callback threw: what is no std::exception\n");
     std::string told;
     CHECK(printed_with([&](std::exception_ptr thrown) { told += message_of(thrown) + ";"; }).empty());
@@ -171,7 +179,7 @@ void what_callbacks_throw_goes_where_it_is_wanted() {
 }
 
 // A long queue of requests that end at once makes no deep stack.
-void ten_thousand_in_a_row() {
+TEST_CASE("ten thousand in a row") {
     Config c = one_worker();
     c.queue_max = 20'000;
     Bench b(c);
@@ -179,23 +187,19 @@ void ten_thousand_in_a_row() {
     int served = 0;
     for (int i = 0; i < 10'000; ++i) b.fence.submit({"a", 0, 0}, [&](Permit) { ++served; }, [](const char*) {});
     first.release(Outcome::ok);
-    CHECK(served == 10'000 && b.fence.in_flight() == 0);
+    CHECK(served == 10'000);
+    CHECK(b.fence.in_flight() == 0);
 }
 
-void reload_and_off() {
+TEST_CASE("reload and off") {
     Bench b(one_worker());
     const Permit first = b.fence.acquire({"a", 0, 0});
     Permit second;
     b.fence.submit({"a", 0, 0}, [&](Permit p) { second = std::move(p); }, [](const char*) {});
     Config c = one_worker();
     c.workers = 0;
-    bool refused = false;
-    try {
-        b.fence.reload(c);
-    } catch (const ConfigError&) {
-        refused = true;
-    }
-    CHECK(refused && !second);
+    CHECK_THROWS_AS(b.fence.reload(c), ConfigError);
+    CHECK(!second);
     c.workers = 2;
     b.fence.reload(c);
     CHECK(second);
@@ -204,12 +208,13 @@ void reload_and_off() {
     b.fence.submit({"a", kMillisecond, 0}, [](Permit) {}, [&](const char*) { shed = true; });
     b.now = 500 * kMillisecond;
     b.fence.tick();
-    CHECK(!shed && b.fence.waiting() == 1);
+    CHECK(!shed);
+    CHECK(b.fence.waiting() == 1);
     b.fence.off(false);
     CHECK(shed);
 }
 
-void the_environment_and_a_file_configure() {
+TEST_CASE("the environment and a file configure") {
     char file[] = "/tmp/pathfence-XXXXXX";
     CHECK(close(mkstemp(file)) == 0);
     // At once, as editors and ConfigMaps do: whoever watches the file sees no half of it.
@@ -220,32 +225,27 @@ void the_environment_and_a_file_configure() {
     };
     write(R"({"workers": 3, "classes": [{"name": "a", "keys": ["a\u002fb"], "weight": 200}]})");
     setenv("PATHFENCE_CONFIG", file, 1);
-    CHECK(load_config().workers == 3 && load_config().classes[0].keys[0] == "a/b");
+    CHECK(load_config().workers == 3);
+    CHECK(load_config().classes[0].keys[0] == "a/b");
     setenv("PATHFENCE_WORKERS", "5", 1);
     setenv("PATHFENCE_OFF", "1", 1);
-    CHECK(load_config().workers == 5 && load_config().off);
-    const auto refused = [](const char* workers, const char* off) {
+    CHECK(load_config().workers == 5);
+    CHECK(load_config().off);
+    const auto load = [](const char* workers, const char* off) {
         setenv("PATHFENCE_WORKERS", workers, 1);
         setenv("PATHFENCE_OFF", off, 1);
-        try {
-            load_config();
-        } catch (const ConfigError&) {
-            return true;
-        }
-        return false;
+        return load_config().workers;
     };
-    CHECK(refused("five", "1") && refused("5", "yes") && refused("4097", "0") && !refused("5", "0"));
+    CHECK_THROWS_AS(load("five", "1"), ConfigError);
+    CHECK_THROWS_AS(load("5", "yes"), ConfigError);
+    CHECK_THROWS_AS(load("4097", "0"), ConfigError);
+    CHECK(load("5", "0") == 5);
     unsetenv("PATHFENCE_WORKERS");
     unsetenv("PATHFENCE_OFF");
     for (const char* bad : {"", "{", "{\"workers\": 1.5}", "{\"workers\": 1, \"wrokers\": 2}", "{\"workers\": \"1\"}", "{\"workers\": 1} x", "{\"workers\": 1, \"workers\": 2}"}) {
+        CAPTURE(bad);
         write(bad);
-        bool thrown = false;
-        try {
-            load_config();
-        } catch (const ConfigError&) {
-            thrown = true;
-        }
-        CHECK(thrown);
+        CHECK_THROWS_AS(load_config(), ConfigError);
     }
 
     // A file that is watched is put in force when it changes, and what is wrong with it is shown.
@@ -272,18 +272,21 @@ void the_environment_and_a_file_configure() {
     const Permit one = fence.acquire({"a", 0, 0});
     write(R"({"workers": 0})");
     const std::string error = next_reload();
-    CHECK(!error.empty() && error == fence.watch_error());
+    CHECK(!error.empty());
+    CHECK(error == fence.watch_error());
     write(R"({"workers": 16, "classes": [{"name": "later"}]})");
-    CHECK(next_reload().empty() && fence.watch_error().empty());
+    CHECK(next_reload().empty());
+    CHECK(fence.watch_error().empty());
     CHECK(fence.states().size() == 2);
     // It may become a folder, which opens, but cannot be read.
-    CHECK(unlink(file) == 0 && mkdir(file, 0700) == 0);
+    CHECK(unlink(file) == 0);
+    CHECK(mkdir(file, 0700) == 0);
     CHECK(!next_reload().empty());
     CHECK(rmdir(file) == 0);
     unsetenv("PATHFENCE_CONFIG");
 }
 
-void edges_are_learned_below_a_request() {
+TEST_CASE("edges are learned below a request") {
     Config c;
     c.workers = 4;
     Bench b(c);
@@ -299,7 +302,7 @@ void edges_are_learned_below_a_request() {
 }
 
 // What a request tells of its edges reaches the core for a configured class, too, and again and again.
-void classes_that_are_late_together_share_a_limit() {
+TEST_CASE("classes that are late together share a limit") {
     Config c;
     c.workers = 16;
     c.target = 50 * kMillisecond;
@@ -318,24 +321,11 @@ void classes_that_are_late_together_share_a_limit() {
         }
     }
     const auto states = b.fence.states();
-    CHECK(states[0].reason == "together" && states[1].reason == "together" && states[0].limit == states[1].limit);
-    CHECK(states[2].limit == 16 && states[2].reason.empty());
+    CHECK(states[0].reason == "together");
+    CHECK(states[1].reason == "together");
+    CHECK(states[0].limit == states[1].limit);
+    CHECK(states[2].limit == 16);
+    CHECK(states[2].reason.empty());
 }
 
 }  // namespace
-
-int main() {
-    a_permit_comes_back_whatever_happens();
-    parts_share_a_worker();
-    who_waits_is_parked_served_cancelled_or_refused();
-    who_is_not_trusted_cannot_wait_longer_than_the_target();
-    acquire_blocks_until_a_worker_is_free();
-    a_closed_fence_refuses_who_waits();
-    what_callbacks_throw_goes_where_it_is_wanted();
-    ten_thousand_in_a_row();
-    reload_and_off();
-    the_environment_and_a_file_configure();
-    edges_are_learned_below_a_request();
-    classes_that_are_late_together_share_a_limit();
-    return 0;
-}

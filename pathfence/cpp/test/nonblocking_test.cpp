@@ -9,7 +9,7 @@
 namespace {
 
 // A request that waits for a worker has less time left when it gets one, and so have the calls below it.
-void a_wait_is_time_used() {
+TEST_CASE("a wait is time used") {
     Gate gate;
     Context onward;
     FencedServer server(slow_and_quick(1), shared, [&](const std::string& method) {
@@ -23,12 +23,14 @@ void a_wait_is_time_used() {
     const auto from = std::chrono::steady_clock::now();
     while (std::chrono::steady_clock::now() - from < std::chrono::milliseconds(30)) std::this_thread::yield();
     gate.open();
-    CHECK(slow.get().empty() && quick.get().empty());
-    CHECK(onward.timeout > 0 && onward.timeout <= 99'970 * kMillisecond);
+    CHECK(slow.get().empty());
+    CHECK(quick.get().empty());
+    CHECK(onward.timeout > 0);
+    CHECK(onward.timeout <= 99'970 * kMillisecond);
 }
 
 // A oneway call has no answer, also where it is refused: the next answer on its connection is the next call's.
-void a_oneway_call_is_never_answered() {
+TEST_CASE("a oneway call is never answered") {
     Gate gate;
     FencedServer server(slow_and_quick(1), shared, slow_at(gate), 1);
     auto slow = std::async(std::launch::async, [&] { return call(server.port(), "slow"); });
@@ -50,7 +52,7 @@ void a_oneway_call_is_never_answered() {
 
 // A frame may hold several messages. Of the first, what stands before its name has been read with the frame; of the
 // others it has not.
-void each_message_of_a_frame_has_its_name() {
+TEST_CASE("each message of a frame has its name") {
     std::vector<std::string> served;
     FencedServer server(slow_and_quick(1), shared, [&](const std::string& method) { served.push_back(method); });
     for (const bool prefixed : {false, true}) {
@@ -60,7 +62,8 @@ void each_message_of_a_frame_has_its_name() {
         connection->getTransport()->write(first.data(), static_cast<std::uint32_t>(first.size()));
         connection->getTransport()->write(second.data(), static_cast<std::uint32_t>(second.size()));
         connection->getTransport()->flush();
-        CHECK(read_reply(*connection, "first").empty() && read_reply(*connection, "second").empty());
+        CHECK(read_reply(*connection, "first").empty());
+        CHECK(read_reply(*connection, "second").empty());
     }
     CHECK((served == std::vector<std::string>{"first", "second", "first", "second"}));
 }
@@ -101,7 +104,7 @@ struct Nothing : at::concurrency::Runnable {
 
 // Frames come in pieces, on several connections and for several sockets on one thread; a task has the key of the frame
 // that ended last, and what is no frame's task has none.
-void a_task_has_its_frames_key() {
+TEST_CASE("a task has its frame's key") {
     const auto fence = std::make_shared<Fence>(slow_and_quick(4));
     FencedThreadManager manager(fence, 4);
     manager.start();
@@ -123,12 +126,16 @@ void a_task_has_its_frames_key() {
     for (std::size_t i = 0; i + 1 < quick.size(); ++i) one.read(1);
     two.read(large.size());
     add();
-    CHECK(granted("slow") == 1 && granted("quick") == 0);
+    CHECK(granted("slow") == 1);
+    CHECK(granted("quick") == 0);
     one.read(1);
     add();
-    CHECK(granted("slow") == 1 && granted("quick") == 1);
+    CHECK(granted("slow") == 1);
+    CHECK(granted("quick") == 1);
     add();
-    CHECK(granted("slow") == 1 && granted("quick") == 1 && granted("~u0") == 1);
+    CHECK(granted("slow") == 1);
+    CHECK(granted("quick") == 1);
+    CHECK(granted("~u0") == 1);
     one.send(large);
     one.send(quick);
     one.read(large.size());
@@ -139,7 +146,7 @@ void a_task_has_its_frames_key() {
 }
 
 // What was granted is served, what waits is refused, and who comes later loses the connection, as with Thrift's own.
-void everybody_is_told_when_the_threads_stop() {
+TEST_CASE("everybody is told when the threads stop") {
     using State = FencedThreadManager::STATE;
     Gate gate;
     FencedServer server(slow_and_quick(1), shared, slow_at(gate), 1);
@@ -155,24 +162,11 @@ void everybody_is_told_when_the_threads_stop() {
     CHECK(slow.get().empty());
     for (auto& q : quick) CHECK(q.get() == "pf-shed: closed");
     stopped.get();
-    CHECK(server.threads->state() == State::STOPPED && server.fence->in_flight() + server.fence->waiting() == 0);
+    CHECK(server.threads->state() == State::STOPPED);
+    CHECK(server.fence->in_flight() + server.fence->waiting() == 0);
     at::GlobalOutput.setOutputFunction([](const char*) {});  // the server says that it closes the connection
-    bool lost = false;
-    try {
-        call(server.port(), "quick");
-    } catch (const at::transport::TTransportException&) {
-        lost = true;
-    }
-    CHECK(lost && server.fence->in_flight() == 0);
+    CHECK_THROWS_AS(call(server.port(), "quick"), at::transport::TTransportException);
+    CHECK(server.fence->in_flight() == 0);
 }
 
 }  // namespace
-
-int main() {
-    a_wait_is_time_used();
-    a_oneway_call_is_never_answered();
-    a_task_has_its_frames_key();
-    each_message_of_a_frame_has_its_name();
-    everybody_is_told_when_the_threads_stop();
-    return 0;
-}

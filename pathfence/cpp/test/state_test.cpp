@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a fence says of itself. The argument is the folder of what both sides have to say of one state.
+// What a fence says of itself. STATE_FOLDER has what both sides have to say of one state.
 #include "temper/pathfence/state.h"
 
+#include <doctest/doctest.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -13,7 +14,6 @@
 #include <system_error>
 #include <vector>
 
-#include "check.h"
 #include "json.h"
 
 namespace {
@@ -31,16 +31,16 @@ State example() {
             {{"orders", 10, 8, 10, 3, 2, 5210, 17, 2, 1, 9, 1'250'000, "knee"}, {"~un", 1, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, ""}}};
 }
 
-void says_what_is_agreed(const std::string& folder) {
-    CHECK(to_json(example()) == contents(folder + "/state.json"));
-    CHECK(to_metrics(example()) == contents(folder + "/state.prom"));
+TEST_CASE("says what is agreed") {
+    CHECK(to_json(example()) == contents(STATE_FOLDER "/state.json"));
+    CHECK(to_metrics(example()) == contents(STATE_FOLDER "/state.prom"));
 }
 
-void nothing_is_said_of_no_class() {
+TEST_CASE("nothing is said of no class") {
     CHECK(to_json({}) == "{\"off\":false,\"workers\":0,\"inFlight\":0,\"waiting\":0,\"watchError\":null,\"classes\":[]}\n");
 }
 
-void text_is_escaped() {
+TEST_CASE("text is escaped") {
     State s;
     s.watch_error = "a \"b\"\\c\n\x01";
     CHECK(json::parse(to_json(s))["watchError"].text == s.watch_error);
@@ -48,7 +48,7 @@ void text_is_escaped() {
 
 struct Folder {
     std::string path = "/tmp/pathfence-state-XXXXXX";
-    Folder() { CHECK(mkdtemp(path.data()) != nullptr); }
+    Folder() { REQUIRE(mkdtemp(path.data()) != nullptr); }
     ~Folder() { rmdir(path.c_str()); }
     std::string file() const { return path + "/socket"; }
 };
@@ -59,7 +59,7 @@ std::string asked(const std::string& path) {
     a.sun_family = AF_UNIX;
     std::strcpy(a.sun_path, path.c_str());
     const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-    CHECK(fd >= 0);
+    REQUIRE(fd >= 0);
     std::string text;
     if (connect(fd, reinterpret_cast<const sockaddr*>(&a), sizeof(a)) == 0) {
         char part[512];
@@ -76,7 +76,7 @@ Config two_workers() {
     return c;
 }
 
-void a_socket_says_how_it_is_now() {
+TEST_CASE("a socket says how it is now") {
     const Folder folder;
     Fence fence(two_workers());
     {
@@ -87,9 +87,11 @@ void a_socket_says_how_it_is_now() {
         fence.off(true);
         CHECK(json::parse(asked(folder.file()))["off"].boolean);
         struct stat s = {};
-        CHECK(stat(folder.file().c_str(), &s) == 0 && (s.st_mode & 0777) == 0660);
+        CHECK(stat(folder.file().c_str(), &s) == 0);
+        CHECK((s.st_mode & 0777) == 0660);
     }
-    CHECK(asked(folder.file()).empty() && access(folder.file().c_str(), F_OK) != 0);
+    CHECK(asked(folder.file()).empty());
+    CHECK(access(folder.file().c_str(), F_OK) != 0);
 }
 
 // Returns the error's number; 0: there was none.
@@ -102,7 +104,7 @@ int error_of(const Fence& fence, const std::string& path) {
     }
 }
 
-void a_socket_in_use_is_left_alone() {
+TEST_CASE("a socket in use is left alone") {
     const Folder folder;
     const Fence fence(two_workers());
     const StateSocket socket(fence, folder.file());
@@ -110,7 +112,7 @@ void a_socket_in_use_is_left_alone() {
     CHECK(!asked(folder.file()).empty());
 }
 
-void a_socket_that_was_left_behind_is_replaced() {
+TEST_CASE("a socket that was left behind is replaced") {
     const Folder folder;
     const Fence fence(two_workers());
     sockaddr_un a = {};
@@ -123,17 +125,18 @@ void a_socket_that_was_left_behind_is_replaced() {
     CHECK(!asked(folder.file()).empty());
 }
 
-void other_files_are_left_alone() {
+TEST_CASE("other files are left alone") {
     const Folder folder;
     const Fence fence(two_workers());
     std::ofstream(folder.file()) << "somebody's";
-    CHECK(error_of(fence, folder.file()) == EADDRINUSE && contents(folder.file()) == "somebody's");
+    CHECK(error_of(fence, folder.file()) == EADDRINUSE);
+    CHECK(contents(folder.file()) == "somebody's");
     unlink(folder.file().c_str());
     CHECK(error_of(fence, folder.path + "/none/socket") == ENOENT);
     CHECK(error_of(fence, folder.path + std::string(200, 'x')) == ENAMETOOLONG);
 }
 
-void silent_clients_hold_up_nobody() {
+TEST_CASE("silent clients hold up nobody") {
     const Folder folder;
     Config c = two_workers();
     for (int i = 0; i < 30; ++i) c.classes.push_back({"class-with-a-rather-long-name-" + std::to_string(i), {"k" + std::to_string(i)}, 0, 0, 0, 0});
@@ -152,15 +155,3 @@ void silent_clients_hold_up_nobody() {
 }
 
 }  // namespace
-
-int main(int argc, char** argv) {
-    CHECK(argc == 2);
-    says_what_is_agreed(argv[1]);
-    nothing_is_said_of_no_class();
-    text_is_escaped();
-    a_socket_says_how_it_is_now();
-    a_socket_in_use_is_left_alone();
-    a_socket_that_was_left_behind_is_replaced();
-    other_files_are_left_alone();
-    silent_clients_hold_up_nobody();
-}

@@ -2,6 +2,7 @@
 // A Thrift service without generated code, a server that runs it, and calls to it over loopback.
 #pragma once
 
+#include <doctest/doctest.h>
 #include <thrift/TApplicationException.h>
 #include <thrift/concurrency/ThreadFactory.h>
 #include <thrift/protocol/TBinaryProtocol.h>
@@ -15,7 +16,6 @@
 #include <mutex>
 #include <thread>
 
-#include "check.h"
 #include "temper/pathfence/thrift/client.h"
 
 namespace {
@@ -113,7 +113,8 @@ inline std::string read_reply(TProtocol& in, const std::string& method) {
     at::protocol::TMessageType type;
     std::int32_t sequence;
     in.readMessageBegin(name, type, sequence);
-    CHECK(name == method && sequence == 7);
+    CHECK(name == method);
+    CHECK(sequence == 7);
     at::TApplicationException x;
     if (type == at::protocol::T_REPLY) {
         in.skip(at::protocol::T_STRUCT);

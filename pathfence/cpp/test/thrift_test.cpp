@@ -36,7 +36,8 @@ void counts_failures(int port, const Fence& fence) {
     const auto throwing = connected(port), leaving = connected(port);
     write_call(*throwing, "throws", {});
     write_call(*leaving, "gone", {});
-    CHECK(call(port, "answers") == "the store is down" && call(port, "fine").empty());
+    CHECK(call(port, "answers") == "the store is down");
+    CHECK(call(port, "fine").empty());
     std::int64_t granted = 0;
     while (granted < 4 || fence.in_flight() > 0) {
         granted = 0;
@@ -47,7 +48,7 @@ void counts_failures(int port, const Fence& fence) {
     CHECK(failed == 2);
 }
 
-void nonblocking() {
+TEST_CASE("TNonblockingServer isolates and counts failures") {
     Gate gate;
     FencedServer server(slow_and_quick(4), shared, slow_at(gate));
     isolates(server.port(), *server.fence, gate);
@@ -66,7 +67,7 @@ void threaded(Service::Handle handle, const std::function<void(int port, const F
     check(socket->getPort(), *fence);
 }
 
-void thread_pool() {
+TEST_CASE("TThreadPoolServer isolates") {
     const auto workers = at::concurrency::ThreadManager::newSimpleThreadManager(16);
     workers->threadFactory(std::make_shared<at::concurrency::ThreadFactory>());
     workers->start();
@@ -74,7 +75,7 @@ void thread_pool() {
     threaded<at::server::TThreadPoolServer>(slow_at(gate), [&](int port, const Fence& fence) { isolates(port, fence, gate); }, workers);
 }
 
-void a_thread_each() {
+TEST_CASE("TThreadedServer isolates and counts failures") {
     Gate gate;
     threaded<at::server::TThreadedServer>(slow_at(gate), [&](int port, const Fence& fence) { isolates(port, fence, gate); });
     threaded<at::server::TThreadedServer>(throws, counts_failures);
@@ -82,26 +83,32 @@ void a_thread_each() {
 
 const Context full{"home.read", 240 * kMillisecond, "shared*2"};
 
-template <class Protocol>
-void read_in() {
+TEST_CASE_TEMPLATE("a message says what is asked for and what travels with it", Protocol, at::protocol::TBinaryProtocol, at::protocol::TCompactProtocol) {
     Headers carrier{{"other", "x"}};
     write_headers(full, carrier);
     Listener l = shared;
     auto bytes = message<Protocol>("read", carrier);
-    CHECK(peek(bytes.data(), bytes.size(), l).method == "read" && peek(bytes.data(), bytes.size(), l).context.path.empty());
+    CHECK(peek(bytes.data(), bytes.size(), l).method == "read");
+    CHECK(peek(bytes.data(), bytes.size(), l).context.path.empty());
     l.carrier = true;
     const Incoming in = peek(bytes.data(), bytes.size(), l);
-    CHECK(in.method == "read" && in.context.path == full.path && in.context.timeout == full.timeout && depth_of(in.context, "shared") == 2);
+    CHECK(in.method == "read");
+    CHECK(in.context.path == full.path);
+    CHECK(in.context.timeout == full.timeout);
+    CHECK(depth_of(in.context, "shared") == 2);
     l.trusted = false;
-    CHECK(peek(bytes.data(), bytes.size(), l).context.path.empty() && peek(bytes.data(), bytes.size(), l).context.timeout == full.timeout);
+    CHECK(peek(bytes.data(), bytes.size(), l).context.path.empty());
+    CHECK(peek(bytes.data(), bytes.size(), l).context.timeout == full.timeout);
     bytes = message<Protocol>(join_name(full, "read"), {});
     const Incoming prefixed = peek(bytes.data(), bytes.size(), shared);
-    CHECK(prefixed.method == "read" && prefixed.context.path == full.path && call_of(prefixed, shared).depth == 2);
+    CHECK(prefixed.method == "read");
+    CHECK(prefixed.context.path == full.path);
+    CHECK(call_of(prefixed, shared).depth == 2);
     l.trusted = true;
     for (std::size_t size = 0; size < bytes.size(); ++size) peek(bytes.data(), size, l);
 }
 
-void theader() {
+TEST_CASE("THeader carries on") {
     const auto memory = std::make_shared<at::transport::TMemoryBuffer>();
     at::protocol::THeaderProtocol out(memory);
     Headers headers;
@@ -112,18 +119,10 @@ void theader() {
     std::uint32_t size;
     memory->getBuffer(&bytes, &size);
     const Incoming in = peek(bytes + 4, size - 4, shared);
-    CHECK(in.method == "read" && in.context.path == full.path && in.context.visits == full.visits);
+    CHECK(in.method == "read");
+    CHECK(in.context.path == full.path);
+    CHECK(in.context.visits == full.visits);
     for (std::uint32_t n = 4; n < size; ++n) peek(bytes + 4, n - 4, shared);
 }
 
 }  // namespace
-
-int main() {
-    read_in<at::protocol::TBinaryProtocol>();
-    read_in<at::protocol::TCompactProtocol>();
-    theader();
-    nonblocking();
-    thread_pool();
-    a_thread_each();
-    return 0;
-}

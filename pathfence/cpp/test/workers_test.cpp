@@ -12,7 +12,6 @@
 #include <stdexcept>
 #include <thread>
 
-#include "check.h"
 #include "thrift_service.h"
 
 namespace {
@@ -31,17 +30,7 @@ void await_idle(const Workers& workers, std::size_t count) {
     while (workers.counts().idle != count) std::this_thread::yield();
 }
 
-template <class E, class F>
-bool throws(F f) {
-    try {
-        f();
-        return false;
-    } catch (const E&) {
-        return true;
-    }
-}
-
-void who_was_idle_last_is_next() {
+TEST_CASE("who was idle last is next") {
     Workers workers(4);
     workers.start();
     std::set<std::thread::id> threads;
@@ -55,7 +44,7 @@ void who_was_idle_last_is_next() {
 }
 
 // In the order in which they were added, before the threads end.
-void a_stop_has_what_waits_run() {
+TEST_CASE("a stop has what waits run") {
     Workers workers(1);
     workers.start();
     await_idle(workers, 1);
@@ -66,38 +55,40 @@ void a_stop_has_what_waits_run() {
     auto stopped = std::async(std::launch::async, [&] { workers.stop(); });
     while (workers.phase() != Workers::Phase::stopping) std::this_thread::yield();
     CHECK(workers.counts().pending == 100);
-    CHECK(throws<at::concurrency::IllegalStateException>([&] { workers.resize(1); }));
+    CHECK_THROWS_AS(workers.resize(1), at::concurrency::IllegalStateException);
     gate.open();
     stopped.get();
-    CHECK(ran.size() == 100 && std::is_sorted(ran.begin(), ran.end()));
+    CHECK(ran.size() == 100);
+    CHECK(std::is_sorted(ran.begin(), ran.end()));
     CHECK(workers.counts().threads == 0);
 }
 
-void only_who_is_started_takes_tasks() {
+TEST_CASE("only who is started takes tasks") {
     using at::concurrency::IllegalStateException;
     Workers workers(1);
     const auto nothing = task([] {});
-    CHECK(throws<IllegalStateException>([&] { workers.add(nothing); }));
+    CHECK_THROWS_AS(workers.add(nothing), IllegalStateException);
     workers.start();
     workers.add(nothing);
     workers.stop();
-    CHECK(throws<IllegalStateException>([&] { workers.add(nothing); }));
+    CHECK_THROWS_AS(workers.add(nothing), IllegalStateException);
     workers.start();
     CHECK(workers.phase() == Workers::Phase::stopped);
 }
 
-void threads_come_and_go() {
+TEST_CASE("threads come and go") {
     Workers workers(2);
     workers.start();
     Gate gate;
     workers.add(task([&] { gate.pass(); }));
     workers.resize(-1);
-    CHECK(workers.counts().threads == 1 && workers.counts().idle == 0);
+    CHECK(workers.counts().threads == 1);
+    CHECK(workers.counts().idle == 0);
     auto none_left = std::async(std::launch::async, [&] { workers.resize(-1); });
     gate.open();
     none_left.get();
     CHECK(workers.counts().threads == 0);
-    CHECK(throws<at::concurrency::InvalidArgumentException>([&] { workers.resize(-1); }));
+    CHECK_THROWS_AS(workers.resize(-1), at::concurrency::InvalidArgumentException);
     std::promise<void> ran;
     workers.add(task([&] { ran.set_value(); }));
     workers.resize(3);
@@ -106,7 +97,7 @@ void threads_come_and_go() {
 }
 
 // Who waits for threads to leave goes on when as many are wanted again.
-void a_change_of_mind_ends_a_wait() {
+TEST_CASE("a change of mind ends a wait") {
     Workers workers(2);
     workers.start();
     await_idle(workers, 2);
@@ -121,7 +112,7 @@ void a_change_of_mind_ends_a_wait() {
 }
 
 // What nobody is left to run is dropped when they stop, with what it holds.
-void a_stop_keeps_no_task() {
+TEST_CASE("a stop keeps no task") {
     const auto workers = std::make_shared<Workers>(0);
     workers->start();
     workers->add(task([workers] {}));
@@ -129,7 +120,7 @@ void a_stop_keeps_no_task() {
     CHECK(workers.use_count() == 1);
 }
 
-void a_thread_that_cannot_start_is_told_of() {
+TEST_CASE("a thread that cannot start is told of") {
     struct Few : Workers::ThreadFactory {
         std::shared_ptr<at::concurrency::Thread> newThread(std::shared_ptr<at::concurrency::Runnable> runnable) const override {
             if (left-- == 0) throw std::runtime_error("there are too many threads");
@@ -140,19 +131,21 @@ void a_thread_that_cannot_start_is_told_of() {
     const auto few = std::make_shared<Few>();
     Workers workers(2);
     workers.factory(few);
-    CHECK(throws<std::runtime_error>([&] { workers.start(); }));
-    CHECK(workers.phase() == Workers::Phase::fresh && workers.counts().threads == 1);
+    CHECK_THROWS_AS(workers.start(), std::runtime_error);
+    CHECK(workers.phase() == Workers::Phase::fresh);
+    CHECK(workers.counts().threads == 1);
     few->left = 1;
     workers.start();
-    CHECK(workers.phase() == Workers::Phase::started && workers.counts().threads == 2);
+    CHECK(workers.phase() == Workers::Phase::started);
+    CHECK(workers.counts().threads == 2);
     few->left = 1;
-    CHECK(throws<std::runtime_error>([&] { workers.resize(2); }));
+    CHECK_THROWS_AS(workers.resize(2), std::runtime_error);
     CHECK(workers.counts().threads == 3);
     workers.resize(-3);
     CHECK(workers.counts().threads == 0);
 }
 
-void a_task_that_throws_ends_no_thread() {
+TEST_CASE("a task that throws ends no thread") {
     at::GlobalOutput.setOutputFunction([](const char*) {});
     Workers workers(1);
     workers.start();
@@ -176,7 +169,7 @@ struct Slow : Workers::ThreadFactory {
     mutable std::atomic<int> ended{0};
 };
 
-void threads_that_can_be_joined_are() {
+TEST_CASE("threads that can be joined are") {
     const auto factory = std::make_shared<Slow>();
     Workers workers(4);
     workers.factory(factory);
@@ -187,7 +180,7 @@ void threads_that_can_be_joined_are() {
     CHECK(factory->ended == 4);
 }
 
-void each_task_runs_once() {
+TEST_CASE("each task runs once") {
     constexpr int kAdders = 4, kTasks = 20'000;
     Workers workers(3);
     workers.start();
@@ -204,17 +197,3 @@ void each_task_runs_once() {
 }
 
 }  // namespace
-
-int main() {
-    who_was_idle_last_is_next();
-    a_stop_has_what_waits_run();
-    only_who_is_started_takes_tasks();
-    threads_come_and_go();
-    a_change_of_mind_ends_a_wait();
-    a_stop_keeps_no_task();
-    a_thread_that_cannot_start_is_told_of();
-    a_task_that_throws_ends_no_thread();
-    threads_that_can_be_joined_are();
-    each_task_runs_once();
-    return 0;
-}

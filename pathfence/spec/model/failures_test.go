@@ -42,7 +42,7 @@ func exists(t *testing.T, name string) bool {
 	case strings.HasSuffix(name, "_test"):
 		return read(t, cpp+name+".cpp") != ""
 	default:
-		return strings.Contains(read(t, cpp+"*.cpp"), "void "+name+"(")
+		return strings.Contains(read(t, cpp+"*.cpp"), `TEST_CASE("`+name+`")`)
 	}
 }
 
