@@ -80,38 +80,50 @@ value: 1000
 func TestPriorityOfAClassIsLookedUp(t *testing.T) {
 	latency := labels.Set{"pool": "latency"}
 	for _, c := range []struct {
-		what    string
+		name    string
 		texts   []string
 		node    labels.Set
 		tier    tier.Tier
 		unknown bool
 	}{
-		{"the class is there", []string{goldPolicy, goldPod, goldClass}, latency, tier.Critical, false},
-		{"the class comes first", []string{goldClass, goldPod, goldPolicy}, latency, tier.Critical, false},
-		{"the class is not there", []string{goldPolicy, goldPod}, latency, tier.Background, true},
-		{"another node", []string{goldPolicy, goldPod, goldClass}, nil, tier.Standard, false},
-		{"a class for all", []string{goldPolicy, strings.Replace(goldPod, "priorityClassName: gold, ", "", 1), goldClass + "globalDefault: true\n"}, latency, tier.Critical, false},
-		{"of two classes for all, the lower", []string{goldPolicy, strings.Replace(goldPod, "priorityClassName: gold, ", "", 1), goldClass + "globalDefault: true\n",
-			strings.NewReplacer("gold", "tin", "1000", "1").Replace(goldClass) + "globalDefault: true\n"}, latency, tier.Background, false},
-		{"the later class of one name", []string{goldPolicy, goldPod, goldClass, strings.Replace(goldClass, "1000", "1", 1)}, latency, tier.Background, false},
-		{"the later policy of one name", []string{goldPolicy, goldPod, goldClass, strings.Replace(goldPolicy, "critical", "system", 1)}, latency, tier.System, false},
-		{"a policy that is yet to be made beside one of the cluster", []string{strings.Replace(goldPolicy, "name: gold}", "name: there, creationTimestamp: '2026-01-01T00:00:00Z'}", 1),
-			strings.NewReplacer("name: gold}", "name: aaa}", "critical", "system").Replace(goldPolicy), goldPod, goldClass}, latency, tier.Critical, false},
-		{"an edited policy keeps its age", []string{strings.Replace(goldPolicy, "name: gold}", "name: there, creationTimestamp: '2026-01-01T00:00:00Z'}", 1),
-			strings.NewReplacer("name: gold}", "name: younger, creationTimestamp: '2026-01-02T00:00:00Z'}", "critical", "standard").Replace(goldPolicy),
-			strings.NewReplacer("name: gold}", "name: there}", "critical", "system").Replace(goldPolicy), goldPod, goldClass}, latency, tier.System, false},
-		{"a pod that is bound to a node", []string{goldPolicy, strings.Replace(goldPod, "spec: {", "spec: {nodeName: one, ", 1), goldClass,
-			"apiVersion: v1\nkind: Node\nmetadata: {name: one, labels: {pool: latency}}"}, nil, tier.Critical, false},
-		{"a pod that is bound to an unknown node", []string{goldPolicy, strings.Replace(goldPod, "spec: {", "spec: {nodeName: one, ", 1), goldClass}, nil, tier.Standard, true},
-		{"a LimitRange", []string{goldPod, "apiVersion: v1\nkind: LimitRange\nmetadata: {name: l, namespace: shop}\nspec: {limits: []}"}, nil, tier.Standard, true},
-		{"a LimitRange of another namespace", []string{goldPod, "apiVersion: v1\nkind: LimitRange\nmetadata: {name: l, namespace: ns}\nspec: {limits: []}"}, nil, tier.Standard, false},
-		{"a namespace that allows less", []string{goldPolicy, goldPod, goldClass, strings.Replace(shop, "system", "standard", 1)}, latency, tier.Standard, false},
-		{"no class", []string{goldPolicy, strings.Replace(goldPod, "priorityClassName: gold, ", "", 1), goldClass}, latency, tier.Background, false},
+		{name: "the class is there", texts: []string{goldPolicy, goldPod, goldClass}, node: latency, tier: tier.Critical},
+		{name: "the class comes first", texts: []string{goldClass, goldPod, goldPolicy}, node: latency, tier: tier.Critical},
+		{name: "the class is not there", texts: []string{goldPolicy, goldPod}, node: latency, tier: tier.Background, unknown: true},
+		{name: "another node", texts: []string{goldPolicy, goldPod, goldClass}, tier: tier.Standard},
+		{name: "a class for all",
+			texts: []string{goldPolicy, strings.Replace(goldPod, "priorityClassName: gold, ", "", 1), goldClass + "globalDefault: true\n"}, node: latency, tier: tier.Critical},
+		{name: "of two classes for all, the lower",
+			texts: []string{goldPolicy, strings.Replace(goldPod, "priorityClassName: gold, ", "", 1), goldClass + "globalDefault: true\n",
+				strings.NewReplacer("gold", "tin", "1000", "1").Replace(goldClass) + "globalDefault: true\n"}, node: latency, tier: tier.Background},
+		{name: "the later class of one name", texts: []string{goldPolicy, goldPod, goldClass, strings.Replace(goldClass, "1000", "1", 1)}, node: latency, tier: tier.Background},
+		{name: "the later policy of one name",
+			texts: []string{goldPolicy, goldPod, goldClass, strings.Replace(goldPolicy, "critical", "system", 1)}, node: latency, tier: tier.System},
+		{name: "a policy that is yet to be made beside one of the cluster",
+			texts: []string{strings.Replace(goldPolicy, "name: gold}", "name: there, creationTimestamp: '2026-01-01T00:00:00Z'}", 1),
+				strings.NewReplacer("name: gold}", "name: aaa}", "critical", "system").Replace(goldPolicy), goldPod, goldClass}, node: latency, tier: tier.Critical},
+		{name: "an edited policy keeps its age",
+			texts: []string{strings.Replace(goldPolicy, "name: gold}", "name: there, creationTimestamp: '2026-01-01T00:00:00Z'}", 1),
+				strings.NewReplacer("name: gold}", "name: younger, creationTimestamp: '2026-01-02T00:00:00Z'}", "critical", "standard").Replace(goldPolicy),
+				strings.NewReplacer("name: gold}", "name: there}", "critical", "system").Replace(goldPolicy), goldPod, goldClass}, node: latency, tier: tier.System},
+		{name: "a pod that is bound to a node",
+			texts: []string{goldPolicy, strings.Replace(goldPod, "spec: {", "spec: {nodeName: one, ", 1), goldClass,
+				"apiVersion: v1\nkind: Node\nmetadata: {name: one, labels: {pool: latency}}"}, tier: tier.Critical},
+		{name: "a pod that is bound to an unknown node",
+			texts: []string{goldPolicy, strings.Replace(goldPod, "spec: {", "spec: {nodeName: one, ", 1), goldClass}, tier: tier.Standard, unknown: true},
+		{name: "a LimitRange",
+			texts: []string{goldPod, "apiVersion: v1\nkind: LimitRange\nmetadata: {name: l, namespace: shop}\nspec: {limits: []}"}, tier: tier.Standard, unknown: true},
+		{name: "a LimitRange of another namespace",
+			texts: []string{goldPod, "apiVersion: v1\nkind: LimitRange\nmetadata: {name: l, namespace: ns}\nspec: {limits: []}"}, tier: tier.Standard},
+		{name: "a namespace that allows less",
+			texts: []string{goldPolicy, goldPod, goldClass, strings.Replace(shop, "system", "standard", 1)}, node: latency, tier: tier.Standard},
+		{name: "no class", texts: []string{goldPolicy, strings.Replace(goldPod, "priorityClassName: gold, ", "", 1), goldClass}, node: latency, tier: tier.Background},
 	} {
-		got := answers(t, readAll(t, append([]string{shop}, c.texts...)...), c.node)[0]
-		if got.Tier != c.tier || (len(got.Unknown) > 0) != c.unknown {
-			t.Errorf("%s: %+v", c.what, got)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			got := answers(t, readAll(t, append([]string{shop}, c.texts...)...), c.node)[0]
+			if got.Tier != c.tier || (len(got.Unknown) > 0) != c.unknown {
+				t.Errorf("got %+v, want tier %v, something unknown: %v", got, c.tier, c.unknown)
+			}
+		})
 	}
 }
 

@@ -29,29 +29,33 @@ func TestFault(t *testing.T) {
 	}
 	everywhere, elsewhere := set(nil), set(map[string]string{"kubernetes.io/arch": "amd64"})
 	for _, c := range []struct {
-		what  string
+		name  string
 		stale bool
 		pods  []corev1.Pod
 		sets  []appsv1.DaemonSet
 		want  string
 	}{
-		{"all is well", false, []corev1.Pod{pod(corev1.PodRunning, true, "")}, everywhere, ""},
-		{"it cannot reach the API server", true, []corev1.Pod{pod(corev1.PodRunning, true, "")}, everywhere, ""},
-		{"one that ends beside one that is ready", false, []corev1.Pod{pod(corev1.PodRunning, true, ""), pod(corev1.PodRunning, false, "")}, everywhere, ""},
-		{"outside a pod", false, nil, nil, ""},
-		{"does worse than before", false, []corev1.Pod{pod(corev1.PodRunning, false, "")}, everywhere, "agent's pod s/temper-agent-x is not ready: its log says why"},
-		{"no image", true, []corev1.Pod{pod(corev1.PodPending, false, "ImagePullBackOff")}, everywhere, "agent's pod s/temper-agent-x is not ready: ImagePullBackOff"},
-		{"not started", true, []corev1.Pod{pod(corev1.PodPending, false, "")}, everywhere, "agent's pod s/temper-agent-x is not ready: Pending"},
-		{"evicted", true, []corev1.Pod{evicted}, everywhere, "agent's pod s/temper-agent-x is not ready: Evicted"},
-		{"no DaemonSet", true, nil, nil, "no agent's pod is there, and no DaemonSet of agents is"},
-		{"another architecture", true, nil, elsewhere, "no agent's pod is there: DaemonSet s/temper-agent selects other nodes"},
-		{"a taint", true, nil, everywhere, "no agent's pod is there: 'kubectl describe daemonset -n s temper-agent' and the node's taints say why"},
+		{name: "all is well", pods: []corev1.Pod{pod(corev1.PodRunning, true, "")}, sets: everywhere},
+		{name: "it cannot reach the API server", stale: true, pods: []corev1.Pod{pod(corev1.PodRunning, true, "")}, sets: everywhere},
+		{name: "one that ends beside one that is ready", pods: []corev1.Pod{pod(corev1.PodRunning, true, ""), pod(corev1.PodRunning, false, "")}, sets: everywhere},
+		{name: "outside a pod"},
+		{name: "does worse than before", pods: []corev1.Pod{pod(corev1.PodRunning, false, "")}, sets: everywhere,
+			want: "agent's pod s/temper-agent-x is not ready: its log says why"},
+		{name: "no image", stale: true, pods: []corev1.Pod{pod(corev1.PodPending, false, "ImagePullBackOff")}, sets: everywhere,
+			want: "agent's pod s/temper-agent-x is not ready: ImagePullBackOff"},
+		{name: "not started", stale: true, pods: []corev1.Pod{pod(corev1.PodPending, false, "")}, sets: everywhere, want: "agent's pod s/temper-agent-x is not ready: Pending"},
+		{name: "evicted", stale: true, pods: []corev1.Pod{evicted}, sets: everywhere, want: "agent's pod s/temper-agent-x is not ready: Evicted"},
+		{name: "no DaemonSet", stale: true, want: "no agent's pod is there, and no DaemonSet of agents is"},
+		{name: "another architecture", stale: true, sets: elsewhere, want: "no agent's pod is there: DaemonSet s/temper-agent selects other nodes"},
+		{name: "a taint", stale: true, sets: everywhere, want: "no agent's pod is there: 'kubectl describe daemonset -n s temper-agent' and the node's taints say why"},
 	} {
-		a := agents{sets: c.sets, pods: map[string][]corev1.Pod{"n": c.pods}, nodes: []metav1.PartialObjectMetadata{
-			{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"kubernetes.io/arch": "arm64"}}}}}
-		if got := a.fault(Node{Name: "n", Stale: c.stale}); got != c.want {
-			t.Errorf("%s: got %q, want %q", c.what, got, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			a := agents{sets: c.sets, pods: map[string][]corev1.Pod{"n": c.pods}, nodes: []metav1.PartialObjectMetadata{
+				{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"kubernetes.io/arch": "arm64"}}}}}
+			if got := a.fault(Node{Name: "n", Stale: c.stale}); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
 	}
 	if got := (&agents{sets: everywhere}).fault(Node{Name: "gone", Stale: true}); got != "" {
 		t.Errorf("a node that has gone: %q", got)

@@ -27,26 +27,29 @@ func TestCompare(t *testing.T) {
 	}
 	before := pod("1", func(*corev1.Pod) {})
 	for _, c := range []struct {
-		what          string
+		name          string
 		before, after any
 		told          bool
 	}{
-		{"its conditions", before, pod("2", func(p *corev1.Pod) { p.Status.PodIP = "::1"; p.Annotations = map[string]string{"x": "y"} }), false},
-		{"that it has failed", before, pod("2", func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }), true},
-		{"that it has succeeded", before, pod("2", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }), true},
-		{"that it runs", pod("1", func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending }), pod("2", func(*corev1.Pod) {}), false},
-		{"its labels", before, pod("2", func(p *corev1.Pod) { p.Labels = map[string]string{"x": "y"} }), true},
-		{"what controls it", before, pod("2", func(p *corev1.Pod) {
-			p.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", Controller: new(true)}}
-		}), true},
-		{"who else owns it", before, pod("2", func(p *corev1.Pod) { p.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet"}} }), false},
-		{"a node's heartbeat", node("1", "a"), node("2", "a"), false},
-		{"a node's label", node("1", "a"), node("2", "b"), true},
+		{name: "its conditions", before: before, after: pod("2", func(p *corev1.Pod) { p.Status.PodIP = "::1"; p.Annotations = map[string]string{"x": "y"} })},
+		{name: "that it has failed", before: before, after: pod("2", func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }), told: true},
+		{name: "that it has succeeded", before: before, after: pod("2", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }), told: true},
+		{name: "that it runs", before: pod("1", func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending }), after: pod("2", func(*corev1.Pod) {})},
+		{name: "its labels", before: before, after: pod("2", func(p *corev1.Pod) { p.Labels = map[string]string{"x": "y"} }), told: true},
+		{name: "what controls it", before: before,
+			after: pod("2", func(p *corev1.Pod) {
+				p.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", Controller: new(true)}}
+			}), told: true},
+		{name: "who else owns it", before: before, after: pod("2", func(p *corev1.Pod) { p.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet"}} })},
+		{name: "a node's heartbeat", before: node("1", "a"), after: node("2", "a")},
+		{name: "a node's label", before: node("1", "a"), after: node("2", "b"), told: true},
 	} {
-		cluster := &cluster{changed: make(chan struct{}, 1)}
-		cluster.compare(c.before, c.after)
-		if cluster.stale != c.told || len(cluster.changed) == 1 != c.told {
-			t.Errorf("%s: stale %t, told %t", c.what, cluster.stale, len(cluster.changed) == 1)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			cluster := &cluster{changed: make(chan struct{}, 1)}
+			cluster.compare(c.before, c.after)
+			if cluster.stale != c.told || len(cluster.changed) == 1 != c.told {
+				t.Errorf("got stale %t, told %t; want %t for both", cluster.stale, len(cluster.changed) == 1, c.told)
+			}
+		})
 	}
 }

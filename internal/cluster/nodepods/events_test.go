@@ -18,24 +18,26 @@ func TestTurned(t *testing.T) {
 	ejected, stopped := enforced("False", "Ejected"), enforced("False", reasonStopped)
 	unknown := enforced("False", agent.NotKnown)
 	for _, c := range []struct {
-		what          string
+		name          string
 		before, after []metav1.Condition
 		told          int
 	}{
-		{"the first report", nil, starting, 0},
-		{"as it should be from the first", nil, attached, 0},
-		{"wrong from the first", nil, ejected, 1},
-		{"attached", starting, attached, 0},
-		{"ejected", attached, ejected, 1},
-		{"still ejected", ejected, ejected, 0},
-		{"attached again", ejected, attached, 1},
-		{"refused at the start", starting, ejected, 1},
-		{"stopped", attached, stopped, 0},
-		{"started after a stop", stopped, attached, 0},
-		{"told what it should be", unknown, attached, 0},
+		{name: "the first report", after: starting},
+		{name: "as it should be from the first", after: attached},
+		{name: "wrong from the first", after: ejected, told: 1},
+		{name: "attached", before: starting, after: attached},
+		{name: "ejected", before: attached, after: ejected, told: 1},
+		{name: "still ejected", before: ejected, after: ejected},
+		{name: "attached again", before: ejected, after: attached, told: 1},
+		{name: "refused at the start", before: starting, after: ejected, told: 1},
+		{name: "stopped", before: attached, after: stopped},
+		{name: "started after a stop", before: stopped, after: attached},
+		{name: "told what it should be", before: unknown, after: attached},
 	} {
-		if got := turned(c.before, c.after); len(got) != c.told {
-			t.Errorf("%s: %v", c.what, got)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if got := turned(c.before, c.after); len(got) != c.told {
+				t.Errorf("got %v, want %d of them", got, c.told)
+			}
+		})
 	}
 }

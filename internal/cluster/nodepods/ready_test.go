@@ -19,7 +19,7 @@ func TestUnready(t *testing.T) {
 		return []agent.Exit{{Time: now.Add(-ago), Status: status, Text: "the kernel threw scx_temper out"}}
 	}
 	for _, c := range []struct {
-		what   string
+		name   string
 		status metav1.ConditionStatus
 		reason string
 		could  string // the kernel with which tiers were enforced last
@@ -27,24 +27,28 @@ func TestUnready(t *testing.T) {
 		exits  []agent.Exit
 		want   string // in why not; "": ready
 	}{
-		{"attached", metav1.ConditionTrue, reasonAttached, kernel, nil, nil, ""},
-		{"starts", metav1.ConditionFalse, reasonStarting, "", nil, nil, "not known yet what is in force"},
-		{"was stopped", metav1.ConditionFalse, reasonStopped, kernel, nil, nil, "not known yet what is in force"},
-		{"has heard nothing", metav1.ConditionFalse, agent.NotKnown, "", &agent.Off{Reason: agent.NotKnown}, nil, "not known yet what is in force"},
-		{"a kernel that never could", metav1.ConditionFalse, "NoSchedExt", "", nil, nil, ""},
-		{"another kernel could", metav1.ConditionFalse, "NoSchedExt", other, nil, nil, ""},
-		{"its predecessor could", metav1.ConditionFalse, "LoadFailed", kernel, nil, nil, "tiers were enforced here with this kernel, and are not now"},
-		{"its predecessor could, and it is to leave the node alone", metav1.ConditionFalse, agent.OffByNode, kernel, &agent.Off{Reason: agent.OffByNode}, nil, ""},
-		{"thrown out, and back", metav1.ConditionTrue, reasonAttached, kernel, nil, exits(exit.Ejected, time.Minute), "thrown the scheduler out less than 5m0s ago"},
-		{"thrown out long ago", metav1.ConditionTrue, reasonAttached, kernel, nil, exits(exit.Ejected, 6*time.Minute), ""},
-		{"its CPUs changed", metav1.ConditionTrue, reasonAttached, kernel, nil, exits(exit.Hotplug, time.Minute), ""},
+		{name: "attached", status: metav1.ConditionTrue, reason: reasonAttached, could: kernel},
+		{name: "starts", status: metav1.ConditionFalse, reason: reasonStarting, want: "not known yet what is in force"},
+		{name: "was stopped", status: metav1.ConditionFalse, reason: reasonStopped, could: kernel, want: "not known yet what is in force"},
+		{name: "has heard nothing", status: metav1.ConditionFalse, reason: agent.NotKnown, off: &agent.Off{Reason: agent.NotKnown}, want: "not known yet what is in force"},
+		{name: "a kernel that never could", status: metav1.ConditionFalse, reason: "NoSchedExt"},
+		{name: "another kernel could", status: metav1.ConditionFalse, reason: "NoSchedExt", could: other},
+		{name: "its predecessor could", status: metav1.ConditionFalse, reason: "LoadFailed", could: kernel, want: "tiers were enforced here with this kernel, and are not now"},
+		{name: "its predecessor could, and it is to leave the node alone", status: metav1.ConditionFalse, reason: agent.OffByNode,
+			could: kernel, off: &agent.Off{Reason: agent.OffByNode}},
+		{name: "thrown out, and back", status: metav1.ConditionTrue, reason: reasonAttached, could: kernel,
+			exits: exits(exit.Ejected, time.Minute), want: "thrown the scheduler out less than 5m0s ago"},
+		{name: "thrown out long ago", status: metav1.ConditionTrue, reason: reasonAttached, could: kernel, exits: exits(exit.Ejected, 6*time.Minute)},
+		{name: "its CPUs changed", status: metav1.ConditionTrue, reason: reasonAttached, could: kernel, exits: exits(exit.Hotplug, time.Minute)},
 	} {
-		said := &v1alpha1.TemperNodeStatus{KernelVersion: kernel, EnforcedKernelVersion: c.could,
-			Conditions: []metav1.Condition{{Type: v1alpha1.ConditionEnforced, Status: c.status, Reason: c.reason}}}
-		why := unready(agent.State{Started: now.Add(-time.Hour), Off: c.off, Exits: c.exits}, said, now)
-		if (why == nil) != (c.want == "") || why != nil && !strings.Contains(why.Error(), c.want) {
-			t.Errorf("%s: got %v, want %q", c.what, why, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			said := &v1alpha1.TemperNodeStatus{KernelVersion: kernel, EnforcedKernelVersion: c.could,
+				Conditions: []metav1.Condition{{Type: v1alpha1.ConditionEnforced, Status: c.status, Reason: c.reason}}}
+			why := unready(agent.State{Started: now.Add(-time.Hour), Off: c.off, Exits: c.exits}, said, now)
+			if (why == nil) != (c.want == "") || why != nil && !strings.Contains(why.Error(), c.want) {
+				t.Errorf("got %v, want %q", why, c.want)
+			}
+		})
 	}
 	late := agent.State{Started: now.Add(-time.Minute), Exits: exits(exit.Ejected, 2*time.Minute)}
 	said := &v1alpha1.TemperNodeStatus{Conditions: []metav1.Condition{{Type: v1alpha1.ConditionEnforced, Status: metav1.ConditionTrue, Reason: reasonAttached}}}
@@ -57,7 +61,7 @@ func TestPruned(t *testing.T) {
 	sent := v1alpha1.TemperNodeStatus{KernelVersion: "6.18.15", EnforcedKernelVersion: "6.18.15",
 		Tiers: []v1alpha1.TierStatus{{Tier: "system"}, {Tier: "critical", CPUSeconds: "2.500"}}}
 	for _, c := range []struct {
-		what string
+		name string
 		drop func(s *v1alpha1.TemperNodeStatus)
 		want string // that is not kept; "": all is
 	}{
@@ -71,7 +75,7 @@ func TestPruned(t *testing.T) {
 		c.drop(kept)
 		why := pruned(&sent, kept)
 		if (why == nil) != (c.want == "") || why != nil && !strings.Contains(why.Error(), "keep "+c.want+" of") {
-			t.Errorf("%s: got %v, want %q", c.what, why, c.want)
+			t.Errorf("%s: got %v, want %q", c.name, why, c.want)
 		}
 	}
 }

@@ -22,28 +22,30 @@ func TestPlaced(t *testing.T) {
 		return []corev1.Taint{{Key: key, Effect: effect}}
 	}
 	for _, c := range []struct {
-		what   string
+		name   string
 		spec   corev1.PodSpec
 		pool   string
 		taints []corev1.Taint
 		want   bool
 	}{
-		{"anywhere", anywhere, "", taint("gpu", corev1.TaintEffectNoExecute), true},
-		{"selected", selecting, "latency", nil, true},
-		{"not selected any more", selecting, "batch", nil, false},
-		{"by affinity", affine, "latency", nil, true},
-		{"kept away by affinity", affine, "batch", nil, false},
-		{"a taint that evicts", corev1.PodSpec{}, "", taint("gpu", corev1.TaintEffectNoExecute), false},
-		{"a taint that lets nobody come", corev1.PodSpec{}, "", taint("gpu", corev1.TaintEffectNoSchedule), false},
-		{"a taint that says what would be better", corev1.PodSpec{}, "", taint("gpu", corev1.TaintEffectPreferNoSchedule), true},
-		{"cordoned", corev1.PodSpec{}, "", taint(corev1.TaintNodeUnschedulable, corev1.TaintEffectNoSchedule), true},
-		{"a kubelet that does not answer", corev1.PodSpec{}, "", taint(corev1.TaintNodeUnreachable, corev1.TaintEffectNoExecute), true},
+		{name: "anywhere", spec: anywhere, taints: taint("gpu", corev1.TaintEffectNoExecute), want: true},
+		{name: "selected", spec: selecting, pool: "latency", want: true},
+		{name: "not selected any more", spec: selecting, pool: "batch"},
+		{name: "by affinity", spec: affine, pool: "latency", want: true},
+		{name: "kept away by affinity", spec: affine, pool: "batch"},
+		{name: "a taint that evicts", spec: corev1.PodSpec{}, taints: taint("gpu", corev1.TaintEffectNoExecute)},
+		{name: "a taint that lets nobody come", spec: corev1.PodSpec{}, taints: taint("gpu", corev1.TaintEffectNoSchedule)},
+		{name: "a taint that says what would be better", spec: corev1.PodSpec{}, taints: taint("gpu", corev1.TaintEffectPreferNoSchedule), want: true},
+		{name: "cordoned", spec: corev1.PodSpec{}, taints: taint(corev1.TaintNodeUnschedulable, corev1.TaintEffectNoSchedule), want: true},
+		{name: "a kubelet that does not answer", spec: corev1.PodSpec{}, taints: taint(corev1.TaintNodeUnreachable, corev1.TaintEffectNoExecute), want: true},
 	} {
-		set := &appsv1.DaemonSet{Spec: appsv1.DaemonSetSpec{Template: corev1.PodTemplateSpec{Spec: c.spec}}}
-		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"pool": c.pool}}, Spec: corev1.NodeSpec{Taints: c.taints}}
-		if got, why := placed(set, node); got != c.want {
-			t.Errorf("%s: %v, %s", c.what, got, why)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			set := &appsv1.DaemonSet{Spec: appsv1.DaemonSetSpec{Template: corev1.PodTemplateSpec{Spec: c.spec}}}
+			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"pool": c.pool}}, Spec: corev1.NodeSpec{Taints: c.taints}}
+			if got, why := placed(set, node); got != c.want {
+				t.Errorf("got %v (%s), want %v", got, why, c.want)
+			}
+		})
 	}
 }
 

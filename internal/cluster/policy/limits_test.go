@@ -22,30 +22,34 @@ func TestLimitsOfAPod(t *testing.T) {
 		return compile(t, v1alpha1.TierPolicy{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: v1alpha1.TierPolicySpec{Limits: mode, PodLimits: grants}})
 	}
 	for _, c := range []struct {
-		what    string
+		name    string
 		policy  *Policy
 		pod     *corev1.Pod
 		want    string
 		own     string
 		refused string
 	}{
-		{"no label", with("", nil), &corev1.Pod{}, "paced (policy)", "", ""},
-		{"no label, another mode of the node", with("gap", nil), &corev1.Pod{}, "gap (policy)", "", ""},
-		{"granted by default", with("", nil), limitedPod("freeze"), "freeze (label temper.dev/limits)", "freeze", ""},
-		{"the node's own", with("", nil), limitedPod("paced"), "paced (label temper.dev/limits)", "paced", ""},
-		{"not granted by default", with("", nil), limitedPod("gap"), "paced (policy)", "", "asks for gap, which podLimits of policy p does not list"},
-		{"granted by the policy", with("", []string{"gap"}), limitedPod("gap"), "gap (label temper.dev/limits)", "gap", ""},
-		{"not granted by the policy", with("", []string{"gap"}), limitedPod("freeze"), "paced (policy)", "", "does not list"},
-		{"none is granted", with("", []string{}), limitedPod("paced"), "paced (policy)", "", "does not list"},
-		{"a node that keeps none", with("ignore", []string{"gap"}), limitedPod("gap"), "ignore (policy)", "", "no limits are kept on this node"},
-		{"a pod may not have its limits ignored", with("", nil), limitedPod("ignore"), "paced (policy)", "", `"ignore" is none of paced, gap, freeze`},
-		{"no mode", with("", nil), limitedPod(""), "paced (policy)", "", `"" is none of`},
-		{"no policy", nil, limitedPod("paced"), " (no policy is for this node)", "", "no policy is for this node"},
+		{name: "no label", policy: with("", nil), pod: &corev1.Pod{}, want: "paced (policy)"},
+		{name: "no label, another mode of the node", policy: with("gap", nil), pod: &corev1.Pod{}, want: "gap (policy)"},
+		{name: "granted by default", policy: with("", nil), pod: limitedPod("freeze"), want: "freeze (label temper.dev/limits)", own: "freeze"},
+		{name: "the node's own", policy: with("", nil), pod: limitedPod("paced"), want: "paced (label temper.dev/limits)", own: "paced"},
+		{name: "not granted by default", policy: with("", nil), pod: limitedPod("gap"), want: "paced (policy)",
+			refused: "asks for gap, which podLimits of policy p does not list"},
+		{name: "granted by the policy", policy: with("", []string{"gap"}), pod: limitedPod("gap"), want: "gap (label temper.dev/limits)", own: "gap"},
+		{name: "not granted by the policy", policy: with("", []string{"gap"}), pod: limitedPod("freeze"), want: "paced (policy)", refused: "does not list"},
+		{name: "none is granted", policy: with("", []string{}), pod: limitedPod("paced"), want: "paced (policy)", refused: "does not list"},
+		{name: "a node that keeps none", policy: with("ignore", []string{"gap"}), pod: limitedPod("gap"), want: "ignore (policy)", refused: "no limits are kept on this node"},
+		{name: "a pod may not have its limits ignored", policy: with("", nil), pod: limitedPod("ignore"), want: "paced (policy)",
+			refused: `"ignore" is none of paced, gap, freeze`},
+		{name: "no mode", policy: with("", nil), pod: limitedPod(""), want: "paced (policy)", refused: `"" is none of`},
+		{name: "no policy", pod: limitedPod("paced"), want: " (no policy is for this node)", refused: "no policy is for this node"},
 	} {
-		v := c.policy.Tier(c.pod, nil)
-		if v.Limits.String() != c.want || v.Limits.OwnMode() != c.own || !strings.Contains(v.Refused, c.refused) || (c.refused == "") != (v.Refused == "") {
-			t.Errorf("%s: %v, own %q, refused %q", c.what, v.Limits, v.Limits.OwnMode(), v.Refused)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			v := c.policy.Tier(c.pod, nil)
+			if v.Limits.String() != c.want || v.Limits.OwnMode() != c.own || !strings.Contains(v.Refused, c.refused) || (c.refused == "") != (v.Refused == "") {
+				t.Errorf("got %v, own %q, refused %q; want %s, own %q, refused with %q", v.Limits, v.Limits.OwnMode(), v.Refused, c.want, c.own, c.refused)
+			}
+		})
 	}
 }
 

@@ -45,7 +45,7 @@ func TestTier(t *testing.T) {
 		},
 	})
 	for _, c := range []struct {
-		what    string
+		name    string
 		policy  *Policy
 		pod     *corev1.Pod
 		tier    tier.Tier
@@ -53,25 +53,27 @@ func TestTier(t *testing.T) {
 		refused bool
 		unknown bool
 	}{
-		{"a class by name", p, podOf("silver", new(int32(0)), ""), tier.Critical, "named", false, false},
-		{"the first rule decides", p, podOf("gold", new(int32(-5)), ""), tier.Background, "low", false, false},
-		{"the end of a range", p, podOf("", new(int32(200)), ""), tier.Critical, "high", false, false},
-		{"beyond a range", p, podOf("", new(int32(201)), ""), tier.Standard, "", false, false},
-		{"a name beside a range", p, podOf("bronze", new(int32(0)), ""), tier.Critical, "high", false, false},
-		{"no priority yet", p, podOf("gold", nil, ""), tier.Critical, "named", false, true},
-		{"a lower label", p, podOf("gold", new(int32(0)), "background"), tier.Background, "named", false, false},
-		{"the same label", p, podOf("gold", new(int32(0)), "critical"), tier.Critical, "named", false, false},
-		{"a higher label", p, podOf("gold", new(int32(0)), "system"), tier.Critical, "named", true, false},
-		{"an unknown label", p, podOf("gold", new(int32(0)), "Background"), tier.Critical, "named", true, false},
-		{"what nodes need", p, podOf("system-node-critical", new(int32(2000001000)), ""), tier.System, "", false, false},
-		{"what clusters need", p, podOf("system-cluster-critical", new(int32(2000000000)), ""), tier.Critical, "", false, false},
-		{"no policy", nil, podOf("gold", new(int32(0)), ""), tier.Standard, "", false, false},
-		{"no policy, and a label", nil, podOf("gold", new(int32(0)), "background"), tier.Background, "", false, false},
+		{name: "a class by name", policy: p, pod: podOf("silver", new(int32(0)), ""), tier: tier.Critical, rule: "named"},
+		{name: "the first rule decides", policy: p, pod: podOf("gold", new(int32(-5)), ""), tier: tier.Background, rule: "low"},
+		{name: "the end of a range", policy: p, pod: podOf("", new(int32(200)), ""), tier: tier.Critical, rule: "high"},
+		{name: "beyond a range", policy: p, pod: podOf("", new(int32(201)), ""), tier: tier.Standard},
+		{name: "a name beside a range", policy: p, pod: podOf("bronze", new(int32(0)), ""), tier: tier.Critical, rule: "high"},
+		{name: "no priority yet", policy: p, pod: podOf("gold", nil, ""), tier: tier.Critical, rule: "named", unknown: true},
+		{name: "a lower label", policy: p, pod: podOf("gold", new(int32(0)), "background"), tier: tier.Background, rule: "named"},
+		{name: "the same label", policy: p, pod: podOf("gold", new(int32(0)), "critical"), tier: tier.Critical, rule: "named"},
+		{name: "a higher label", policy: p, pod: podOf("gold", new(int32(0)), "system"), tier: tier.Critical, rule: "named", refused: true},
+		{name: "an unknown label", policy: p, pod: podOf("gold", new(int32(0)), "Background"), tier: tier.Critical, rule: "named", refused: true},
+		{name: "what nodes need", policy: p, pod: podOf("system-node-critical", new(int32(2000001000)), ""), tier: tier.System},
+		{name: "what clusters need", policy: p, pod: podOf("system-cluster-critical", new(int32(2000000000)), ""), tier: tier.Critical},
+		{name: "no policy", pod: podOf("gold", new(int32(0)), ""), tier: tier.Standard},
+		{name: "no policy, and a label", pod: podOf("gold", new(int32(0)), "background"), tier: tier.Background},
 	} {
-		v := c.policy.Tier(c.pod, nil)
-		if v.Tier != c.tier || v.Rule != c.rule || (v.Refused != "") != c.refused || v.Unresolved != c.unknown || v.Reason == "" {
-			t.Errorf("%s: %+v", c.what, v)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			v := c.policy.Tier(c.pod, nil)
+			if v.Tier != c.tier || v.Rule != c.rule || (v.Refused != "") != c.refused || v.Unresolved != c.unknown || v.Reason == "" {
+				t.Errorf("got %+v, want tier %v, rule %q, refused: %v, unresolved: %v", v, c.tier, c.rule, c.refused, c.unknown)
+			}
+		})
 	}
 }
 
@@ -90,30 +92,36 @@ func TestPodsOfTheSystem(t *testing.T) {
 	plain := func() *corev1.Pod { return podOf("", new(int32(0)), "") }
 	const daemon = "of a DaemonSet, so not background (QoS class BestEffort)"
 	for _, c := range []struct {
-		what   string
+		name   string
 		policy *Policy
 		pod    *corev1.Pod
 		in     *Namespace
 		tier   tier.Tier
 		reason string
 	}{
-		{"of nobody", p, of("shop", "", false, plain()), nil, tier.Background, "QoS class BestEffort"},
-		{"of a ReplicaSet", p, of("shop", "ReplicaSet", true, plain()), nil, tier.Background, "QoS class BestEffort"},
-		{"of a DaemonSet", p, of("shop", "DaemonSet", true, plain()), nil, tier.Standard, daemon},
-		{"owned by a DaemonSet that does not control it", p, of("shop", "DaemonSet", false, plain()), nil, tier.Background, "QoS class BestEffort"},
-		{"in kube-system", p, of("kube-system", "ReplicaSet", true, plain()), nil, tier.Standard, "in namespace kube-system, so not background (QoS class BestEffort)"},
-		{"in another namespace of Kubernetes", p, of("kube-flannel", "", false, plain()), nil, tier.Standard, "in namespace kube-flannel, so not background (QoS class BestEffort)"},
-		{"in a namespace of nearly that name", p, of("kubernetes-lab", "", false, plain()), nil, tier.Background, "QoS class BestEffort"},
-		{"the label says background", p, of("shop", "DaemonSet", true, podOf("", new(int32(0)), "background")), nil, tier.Background, "label temper.dev/tier, below standard (" + daemon + ")"},
-		{"the class does", p, of("shop", "DaemonSet", true, podOf("tin", new(int32(0)), "")), nil, tier.Background, "PriorityClass tin"},
-		{"the priority does", p, of("kube-system", "", false, podOf("", new(int32(-10)), "")), nil, tier.Background, "priority -10"},
-		{"the namespace does", p, of("shop", "DaemonSet", true, plain()), &Namespace{Name: "shop", Labels: labels.Set{v1alpha1.HighestTierLabel: "background"}}, tier.Background,
-			"label temper.dev/highest-tier of namespace shop, below standard (" + daemon + ")"},
-		{"a policy that gives more", lower, of("kube-system", "DaemonSet", true, plain()), nil, tier.Critical, "QoS class BestEffort"},
+		{name: "of nobody", policy: p, pod: of("shop", "", false, plain()), tier: tier.Background, reason: "QoS class BestEffort"},
+		{name: "of a ReplicaSet", policy: p, pod: of("shop", "ReplicaSet", true, plain()), tier: tier.Background, reason: "QoS class BestEffort"},
+		{name: "of a DaemonSet", policy: p, pod: of("shop", "DaemonSet", true, plain()), tier: tier.Standard, reason: daemon},
+		{name: "owned by a DaemonSet that does not control it", policy: p, pod: of("shop", "DaemonSet", false, plain()), tier: tier.Background, reason: "QoS class BestEffort"},
+		{name: "in kube-system", policy: p, pod: of("kube-system", "ReplicaSet", true, plain()), tier: tier.Standard,
+			reason: "in namespace kube-system, so not background (QoS class BestEffort)"},
+		{name: "in another namespace of Kubernetes", policy: p, pod: of("kube-flannel", "", false, plain()), tier: tier.Standard,
+			reason: "in namespace kube-flannel, so not background (QoS class BestEffort)"},
+		{name: "in a namespace of nearly that name", policy: p, pod: of("kubernetes-lab", "", false, plain()), tier: tier.Background, reason: "QoS class BestEffort"},
+		{name: "the label says background", policy: p, pod: of("shop", "DaemonSet", true, podOf("", new(int32(0)), "background")),
+			tier: tier.Background, reason: "label temper.dev/tier, below standard (" + daemon + ")"},
+		{name: "the class does", policy: p, pod: of("shop", "DaemonSet", true, podOf("tin", new(int32(0)), "")), tier: tier.Background, reason: "PriorityClass tin"},
+		{name: "the priority does", policy: p, pod: of("kube-system", "", false, podOf("", new(int32(-10)), "")), tier: tier.Background, reason: "priority -10"},
+		{name: "the namespace does", policy: p, pod: of("shop", "DaemonSet", true, plain()),
+			in:   &Namespace{Name: "shop", Labels: labels.Set{v1alpha1.HighestTierLabel: "background"}},
+			tier: tier.Background, reason: "label temper.dev/highest-tier of namespace shop, below standard (" + daemon + ")"},
+		{name: "a policy that gives more", policy: lower, pod: of("kube-system", "DaemonSet", true, plain()), tier: tier.Critical, reason: "QoS class BestEffort"},
 	} {
-		if v := c.policy.Tier(c.pod, c.in); v.Tier != c.tier || v.Reason != c.reason {
-			t.Errorf("%s: got %v by %q, want %v by %q", c.what, v.Tier, v.Reason, c.tier, c.reason)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if v := c.policy.Tier(c.pod, c.in); v.Tier != c.tier || v.Reason != c.reason {
+				t.Errorf("got %v by %q, want %v by %q", v.Tier, v.Reason, c.tier, c.reason)
+			}
+		})
 	}
 }
 
@@ -130,7 +138,7 @@ func TestSelect(t *testing.T) {
 	all := make("all", 0, time.Hour, "")
 	unborn := compile(t, v1alpha1.TierPolicy{ObjectMeta: metav1.ObjectMeta{Name: "aaa"}})
 	for _, c := range []struct {
-		what string
+		name string
 		list []*Policy
 		want string
 	}{
@@ -143,7 +151,7 @@ func TestSelect(t *testing.T) {
 		for range c.list { // in whatever order they come
 			c.list = append(c.list[1:], c.list[0])
 			if got := Select(c.list, labels.Set{"pool": "a"}); got.Name != c.want {
-				t.Errorf("%s: %s", c.what, got.Name)
+				t.Errorf("%s: %s", c.name, got.Name)
 			}
 		}
 	}
@@ -210,32 +218,41 @@ func TestNamespaceLimitsItsPods(t *testing.T) {
 	})
 	const label = v1alpha1.HighestTierLabel
 	for _, c := range []struct {
-		what            string
+		name            string
 		policy          *Policy
 		pod             *corev1.Pod
 		in              *Namespace
 		tier            tier.Tier
 		reason, refused string
 	}{
-		{"nothing is known", p, podOf("gold", nil, ""), nil, tier.Critical, "PriorityClass gold", ""},
-		{"no label", p, podOf("gold", nil, ""), &Namespace{Name: "shop"}, tier.Standard,
-			"namespace shop, which has no label temper.dev/highest-tier, below critical (PriorityClass gold)", ""},
-		{"no label, by QoS class", p, podOf("", nil, ""), &Namespace{Name: "shop"}, tier.Standard, "below system (QoS class BestEffort)", ""},
-		{"allowed", p, podOf("gold", nil, ""), &Namespace{"shop", labels.Set{label: "critical"}}, tier.Critical, "PriorityClass gold", ""},
-		{"more than allowed", p, podOf("", nil, ""), &Namespace{"shop", labels.Set{label: "critical"}}, tier.Critical,
-			"label temper.dev/highest-tier of namespace shop, below system (QoS class BestEffort)", ""},
-		{"background is the highest", p, podOf("gold", nil, ""), &Namespace{"batch", labels.Set{label: "background"}}, tier.Background, "below critical", ""},
-		{"without a policy, too", nil, podOf("gold", nil, ""), &Namespace{"batch", labels.Set{label: "background"}}, tier.Background, "below standard (no policy is for this node)", ""},
-		{"a label that is no tier", p, podOf("gold", nil, ""), &Namespace{"shop", labels.Set{label: "urgent"}}, tier.Standard, "below critical", `unknown tier "urgent"`},
-		{"Kubernetes' own namespace", p, podOf("gold", nil, ""), &Namespace{Name: "kube-system"}, tier.Critical, "PriorityClass gold", ""},
-		{"Kubernetes' own namespace, labelled", p, podOf("gold", nil, ""), &Namespace{"kube-system", labels.Set{label: "standard"}}, tier.Standard, "below critical", ""},
-		{"Kubernetes' own class", p, podOf("system-node-critical", nil, ""), &Namespace{Name: "network"}, tier.System, "PriorityClass system-node-critical", ""},
-		{"the pod's label lowers further", p, podOf("gold", nil, "background"), &Namespace{Name: "shop"}, tier.Background, "below standard (namespace shop", ""},
-		{"the pod's label does not raise again", p, podOf("gold", nil, "critical"), &Namespace{Name: "shop"}, tier.Standard, "below critical", "asks for critical"},
+		{name: "nothing is known", policy: p, pod: podOf("gold", nil, ""), tier: tier.Critical, reason: "PriorityClass gold"},
+		{name: "no label", policy: p, pod: podOf("gold", nil, ""), in: &Namespace{Name: "shop"}, tier: tier.Standard,
+			reason: "namespace shop, which has no label temper.dev/highest-tier, below critical (PriorityClass gold)"},
+		{name: "no label, by QoS class", policy: p, pod: podOf("", nil, ""), in: &Namespace{Name: "shop"}, tier: tier.Standard, reason: "below system (QoS class BestEffort)"},
+		{name: "allowed", policy: p, pod: podOf("gold", nil, ""), in: &Namespace{"shop", labels.Set{label: "critical"}}, tier: tier.Critical, reason: "PriorityClass gold"},
+		{name: "more than allowed", policy: p, pod: podOf("", nil, ""), in: &Namespace{"shop", labels.Set{label: "critical"}},
+			tier: tier.Critical, reason: "label temper.dev/highest-tier of namespace shop, below system (QoS class BestEffort)"},
+		{name: "background is the highest", policy: p, pod: podOf("gold", nil, ""),
+			in: &Namespace{"batch", labels.Set{label: "background"}}, tier: tier.Background, reason: "below critical"},
+		{name: "without a policy, too", pod: podOf("gold", nil, ""), in: &Namespace{"batch", labels.Set{label: "background"}},
+			tier: tier.Background, reason: "below standard (no policy is for this node)"},
+		{name: "a label that is no tier", policy: p, pod: podOf("gold", nil, ""), in: &Namespace{"shop", labels.Set{label: "urgent"}},
+			tier: tier.Standard, reason: "below critical", refused: `unknown tier "urgent"`},
+		{name: "Kubernetes' own namespace", policy: p, pod: podOf("gold", nil, ""), in: &Namespace{Name: "kube-system"}, tier: tier.Critical, reason: "PriorityClass gold"},
+		{name: "Kubernetes' own namespace, labelled", policy: p, pod: podOf("gold", nil, ""),
+			in: &Namespace{"kube-system", labels.Set{label: "standard"}}, tier: tier.Standard, reason: "below critical"},
+		{name: "Kubernetes' own class", policy: p, pod: podOf("system-node-critical", nil, ""), in: &Namespace{Name: "network"},
+			tier: tier.System, reason: "PriorityClass system-node-critical"},
+		{name: "the pod's label lowers further", policy: p, pod: podOf("gold", nil, "background"), in: &Namespace{Name: "shop"},
+			tier: tier.Background, reason: "below standard (namespace shop"},
+		{name: "the pod's label does not raise again", policy: p, pod: podOf("gold", nil, "critical"), in: &Namespace{Name: "shop"},
+			tier: tier.Standard, reason: "below critical", refused: "asks for critical"},
 	} {
-		v := c.policy.Tier(c.pod, c.in)
-		if v.Tier != c.tier || !strings.Contains(v.Reason, c.reason) || !strings.Contains(v.Refused, c.refused) || (c.refused == "") != (v.Refused == "") {
-			t.Errorf("%s: %v by %q, refused %q", c.what, v.Tier, v.Reason, v.Refused)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			v := c.policy.Tier(c.pod, c.in)
+			if v.Tier != c.tier || !strings.Contains(v.Reason, c.reason) || !strings.Contains(v.Refused, c.refused) || (c.refused == "") != (v.Refused == "") {
+				t.Errorf("got %v by %q, refused %q; want %v by %q, refused with %q", v.Tier, v.Reason, v.Refused, c.tier, c.reason, c.refused)
+			}
+		})
 	}
 }

@@ -52,27 +52,30 @@ func TestWhatANodeWouldHave(t *testing.T) {
 	tainted := node("n", nil, "6.18.1")
 	tainted.Spec.Taints = []corev1.Taint{{Key: "virtual-kubelet.io/provider"}}
 	for _, c := range []struct {
-		what    string
+		name    string
 		node    corev1.Node
 		agent   bool
 		rung    string
 		virtual bool
 		because string
 	}{
-		{"a kernel with sched_ext", node("n", nil, "6.18.1"), true, "scx", false, "if its kernel was built with sched_ext"},
-		{"a kernel without", node("n", nil, "6.8.0-45-generic"), true, "cpu.idle", false, "its kernel is older than 6.12"},
-		{"a version that is none", node("n", nil, "custom"), true, "", false, "version custom cannot be understood"},
-		{"another architecture", node("n", map[string]string{"kubernetes.io/arch": "arm64"}, "6.18.1"), false, "", false, "kubernetes.io/arch is arm64, and the agent is for amd64"},
-		{"Windows, whose version looks new", node("n", map[string]string{"kubernetes.io/os": "windows"}, "10.0.20348.2582"), false, "", false, "kubernetes.io/os is windows"},
-		{"no labels", corev1.Node{}, false, "", false, "kubernetes.io/arch is not there"},
-		{"virtual by label", node("n", map[string]string{"type": "virtual-kubelet"}, ""), false, "", true, "by its label type=virtual-kubelet"},
-		{"Fargate", node("n", map[string]string{"eks.amazonaws.com/compute-type": "fargate"}, "6.1.0"), false, "", true, "fargate"},
-		{"virtual by taint", tainted, false, "", true, "by a taint"},
+		{name: "a kernel with sched_ext", node: node("n", nil, "6.18.1"), agent: true, rung: "scx", because: "if its kernel was built with sched_ext"},
+		{name: "a kernel without", node: node("n", nil, "6.8.0-45-generic"), agent: true, rung: "cpu.idle", because: "its kernel is older than 6.12"},
+		{name: "a version that is none", node: node("n", nil, "custom"), agent: true, because: "version custom cannot be understood"},
+		{name: "another architecture", node: node("n", map[string]string{"kubernetes.io/arch": "arm64"}, "6.18.1"),
+			because: "kubernetes.io/arch is arm64, and the agent is for amd64"},
+		{name: "Windows, whose version looks new", node: node("n", map[string]string{"kubernetes.io/os": "windows"}, "10.0.20348.2582"), because: "kubernetes.io/os is windows"},
+		{name: "no labels", node: corev1.Node{}, because: "kubernetes.io/arch is not there"},
+		{name: "virtual by label", node: node("n", map[string]string{"type": "virtual-kubelet"}, ""), virtual: true, because: "by its label type=virtual-kubelet"},
+		{name: "Fargate", node: node("n", map[string]string{"eks.amazonaws.com/compute-type": "fargate"}, "6.1.0"), virtual: true, because: "fargate"},
+		{name: "virtual by taint", node: tainted, virtual: true, because: "by a taint"},
 	} {
-		got := seen(t).kindOf(&c.node)
-		if got.Agent != c.agent || got.Rung != c.rung || got.Virtual != c.virtual || !strings.Contains(got.Because, c.because) {
-			t.Errorf("%s: got %+v, want %v, %q, %v, %q", c.what, got, c.agent, c.rung, c.virtual, c.because)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			got := seen(t).kindOf(&c.node)
+			if got.Agent != c.agent || got.Rung != c.rung || got.Virtual != c.virtual || !strings.Contains(got.Because, c.because) {
+				t.Errorf("got %+v, want %v, %q, %v, %q", got, c.agent, c.rung, c.virtual, c.because)
+			}
+		})
 	}
 }
 
@@ -111,7 +114,7 @@ func TestWebhooksThatSeeTheAgent(t *testing.T) {
 		return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: key, Operator: op, Values: values}}}
 	}
 	for _, w := range []struct {
-		what string
+		name string
 		hook admissionv1.ValidatingWebhook
 		sees bool
 	}{
@@ -133,13 +136,13 @@ func TestWebhooksThatSeeTheAgent(t *testing.T) {
 		c := seen(t)
 		c.validating = []admissionv1.ValidatingWebhookConfiguration{{ObjectMeta: metav1.ObjectMeta{Name: "v"}, Webhooks: []admissionv1.ValidatingWebhook{w.hook}}}
 		if got := c.webhookFindings(); (got[0].Level == Warn) != w.sees {
-			t.Errorf("%s: got %+v, want it to be seen: %v", w.what, got, w.sees)
+			t.Errorf("%s: got %+v, want it to be seen: %v", w.name, got, w.sees)
 		}
 		c = seen(t)
 		c.mutating = []admissionv1.MutatingWebhookConfiguration{{ObjectMeta: metav1.ObjectMeta{Name: "m"}, Webhooks: []admissionv1.MutatingWebhook{{Name: "w", Rules: w.hook.Rules,
 			FailurePolicy: w.hook.FailurePolicy, NamespaceSelector: w.hook.NamespaceSelector, ObjectSelector: w.hook.ObjectSelector}}}}
 		if got := c.webhookFindings(); (got[0].Level == Warn) != w.sees {
-			t.Errorf("%s, of a mutating one: got %+v, want it to be seen: %v", w.what, got, w.sees)
+			t.Errorf("%s, of a mutating one: got %+v, want it to be seen: %v", w.name, got, w.sees)
 		}
 	}
 	c := seen(t)
@@ -160,7 +163,7 @@ func TestPodsThatOthersDependOn(t *testing.T) {
 		c.namespaces["kube-public"] = nil
 	}
 	for _, row := range []struct {
-		what   string
+		name   string
 		change func(*cluster)
 		wants  string
 	}{
@@ -198,7 +201,7 @@ func TestPodsThatOthersDependOn(t *testing.T) {
 		c := seen(t)
 		row.change(c)
 		if got := strings.Join(c.tiers(c.groups())[0].Depends, ", "); got != row.wants {
-			t.Errorf("%s: got %q, want %q", row.what, got, row.wants)
+			t.Errorf("%s: got %q, want %q", row.name, got, row.wants)
 		}
 	}
 }

@@ -107,44 +107,46 @@ func TestFindings(t *testing.T) {
 		level               Level
 		status              int
 	}{
-		{"no sched_ext", "/sys/kernel/sched_ext/state", remove, "sched_ext", Fail, exit.NoSchedExt},
-		{"no BTF", "/sys/kernel/btf/vmlinux", remove, "btf", Fail, exit.BadBTF},
-		{"broken BTF", "/sys/kernel/btf/vmlinux", "no BTF at all", "btf", Fail, exit.BadBTF},
-		{"BTF that lost tags", "/sys/kernel/btf/vmlinux", makeBTF(t, []string{"other"}, kfuncs), "btf", Fail, exit.BadBTF},
-		{"BTF of a kernel without tags", "/sys/kernel/btf/vmlinux", makeBTF(t, nil, kfuncs), "btf", OK, exit.OK},
-		{"BTF without functions", "/sys/kernel/btf/vmlinux", makeBTF(t, []string{"other"}, nil), "btf", Fail, exit.BadBTF},
-		{"isolcpus", "/sys/devices/system/cpu/isolated", "1,3\n", "isolation", Fail, exit.IsolatedCPUs},
-		{"isolcpus of another kind", "/sys/devices/system/cpu/isolated", "\n", "isolation", OK, 0},
-		{"isolated partition", "/sys/fs/cgroup/cpuset.cpus.isolated", "1\n", "isolation", OK, 0},
-		{"lockdown", "/sys/kernel/security/lockdown", "none integrity [confidentiality]", "lockdown", Fail, exit.LoadFailed},
-		{"no lockdown in the kernel", "/sys/kernel/security/lockdown", remove, "lockdown", OK, 0},
-		{"cgroup v1", "/sys/fs/cgroup/cgroup.controllers", remove, "cgroup v2", Fail, exit.NoCgroup},
-		{"no cpu controller", "/sys/fs/cgroup/cgroup.controllers", "memory io", "cgroup v2", Fail, exit.NoCgroup},
-		{"cpu controller off", "/sys/fs/cgroup/cgroup.subtree_control", "memory", "cgroup v2", OK, 0},
-		{"limits", "/sys/fs/cgroup/a/cpu.max", "1000 100000", "limits", Fail, exit.LimitsPresent},
-		{"no bpffs", "/proc/mounts", "sysfs /sys sysfs rw 0 0\n", "bpffs", Fail, exit.LoadFailed},
-		{"no capability", "/proc/self/status", "CapEff:\t0000000000000001\n", "privileges", Fail, exit.NotRoot},
-		{"the agent's capabilities in a pod", "/proc/self/status", "CapEff:\t000000c000800000\n", "privileges", OK, 0},
-		{"no real time", "/proc/self/status", "CapEff:\t000001ffff7fffff\n", "privileges", Fail, exit.NotRoot},
-		{"lazy preemption", "/sys/kernel/debug/sched/preempt", "none voluntary full (lazy)", "preemption", Warn, 0},
-		{"preemption unknown", "/sys/kernel/debug/sched/preempt", remove, "preemption", Warn, 0},
+		{name: "no sched_ext", path: "/sys/kernel/sched_ext/state", content: remove, check: "sched_ext", level: Fail, status: exit.NoSchedExt},
+		{name: "no BTF", path: "/sys/kernel/btf/vmlinux", content: remove, check: "btf", level: Fail, status: exit.BadBTF},
+		{name: "broken BTF", path: "/sys/kernel/btf/vmlinux", content: "no BTF at all", check: "btf", level: Fail, status: exit.BadBTF},
+		{name: "BTF that lost tags", path: "/sys/kernel/btf/vmlinux", content: makeBTF(t, []string{"other"}, kfuncs), check: "btf", level: Fail, status: exit.BadBTF},
+		{name: "BTF of a kernel without tags", path: "/sys/kernel/btf/vmlinux", content: makeBTF(t, nil, kfuncs), check: "btf", level: OK, status: exit.OK},
+		{name: "BTF without functions", path: "/sys/kernel/btf/vmlinux", content: makeBTF(t, []string{"other"}, nil), check: "btf", level: Fail, status: exit.BadBTF},
+		{name: "isolcpus", path: "/sys/devices/system/cpu/isolated", content: "1,3\n", check: "isolation", level: Fail, status: exit.IsolatedCPUs},
+		{name: "isolcpus of another kind", path: "/sys/devices/system/cpu/isolated", content: "\n", check: "isolation", level: OK},
+		{name: "isolated partition", path: "/sys/fs/cgroup/cpuset.cpus.isolated", content: "1\n", check: "isolation", level: OK},
+		{name: "lockdown", path: "/sys/kernel/security/lockdown", content: "none integrity [confidentiality]", check: "lockdown", level: Fail, status: exit.LoadFailed},
+		{name: "no lockdown in the kernel", path: "/sys/kernel/security/lockdown", content: remove, check: "lockdown", level: OK},
+		{name: "cgroup v1", path: "/sys/fs/cgroup/cgroup.controllers", content: remove, check: "cgroup v2", level: Fail, status: exit.NoCgroup},
+		{name: "no cpu controller", path: "/sys/fs/cgroup/cgroup.controllers", content: "memory io", check: "cgroup v2", level: Fail, status: exit.NoCgroup},
+		{name: "cpu controller off", path: "/sys/fs/cgroup/cgroup.subtree_control", content: "memory", check: "cgroup v2", level: OK},
+		{name: "limits", path: "/sys/fs/cgroup/a/cpu.max", content: "1000 100000", check: "limits", level: Fail, status: exit.LimitsPresent},
+		{name: "no bpffs", path: "/proc/mounts", content: "sysfs /sys sysfs rw 0 0\n", check: "bpffs", level: Fail, status: exit.LoadFailed},
+		{name: "no capability", path: "/proc/self/status", content: "CapEff:\t0000000000000001\n", check: "privileges", level: Fail, status: exit.NotRoot},
+		{name: "the agent's capabilities in a pod", path: "/proc/self/status", content: "CapEff:\t000000c000800000\n", check: "privileges", level: OK},
+		{name: "no real time", path: "/proc/self/status", content: "CapEff:\t000001ffff7fffff\n", check: "privileges", level: Fail, status: exit.NotRoot},
+		{name: "lazy preemption", path: "/sys/kernel/debug/sched/preempt", content: "none voluntary full (lazy)", check: "preemption", level: Warn},
+		{name: "preemption unknown", path: "/sys/kernel/debug/sched/preempt", content: remove, check: "preemption", level: Warn},
 	} {
-		files := healthy(t)
-		files[c.path] = c.content
-		if c.content == remove {
-			delete(files, c.path)
-		}
-		checks := examine(t, files)
-		found := find(checks, c.check)
-		if found.Level != c.level || found.Status != c.status {
-			t.Errorf("%s: %+v", c.name, found)
-		}
-		if (found.Level == OK) != (found.Cure == "") {
-			t.Errorf("%s: a cure is for what is not well, and only for that: %+v", c.name, found)
-		}
-		if got := exit.StatusOf(Verdict(checks)); got != c.status {
-			t.Errorf("%s: verdict %d, want %d", c.name, got, c.status)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			files := healthy(t)
+			files[c.path] = c.content
+			if c.content == remove {
+				delete(files, c.path)
+			}
+			checks := examine(t, files)
+			found := find(checks, c.check)
+			if found.Level != c.level || found.Status != c.status {
+				t.Errorf("got %+v, want level %v, status %d", found, c.level, c.status)
+			}
+			if (found.Level == OK) != (found.Cure == "") {
+				t.Errorf("a cure is for what is not well, and only for that: %+v", found)
+			}
+			if got := exit.StatusOf(Verdict(checks)); got != c.status {
+				t.Errorf("verdict %d, want %d", got, c.status)
+			}
+		})
 	}
 }
 

@@ -107,7 +107,7 @@ func TestLoaderOutcomes(t *testing.T) {
 		{[]string{"eject"}, 11, `the kernel says: runnable task stall ("s\x1bh[7]")`},
 	} {
 		if o := drain(startFake(t, c.args...)); o.Status != c.status || !strings.Contains(o.Text, c.text) {
-			t.Errorf("%v: %+v", c.args, o)
+			t.Errorf("%v: got %+v, want status %d and %q", c.args, o, c.status, c.text)
 		}
 	}
 	l := startFake(t)

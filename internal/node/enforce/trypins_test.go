@@ -86,15 +86,17 @@ func TestTryPinsSaysCauseAndCure(t *testing.T) {
 		"read only":               {fixture.Files{self + "apparmor/current": "docker-default (enforce)\n"}, syscall.EROFS, "read-only file system", "can be written"},
 		"no bpffs":                {nil, syscall.ENOENT, "no such file or directory", "mount -t bpf"},
 	} {
-		files := fixture.Files{"/sys/fs/bpf/progs": ""}
-		for path, text := range c.files {
-			files[path] = text
-		}
-		err := tryPins(fixture.Node(t, files), func(path string) error { return &fs.PathError{Op: "pin", Path: path, Err: c.refusal} })
-		e, is := errors.AsType[*exit.Error](err)
-		if !is || e.Status != exit.LoadFailed || !strings.Contains(e.Cause.Error(), "cannot pin a map in ") || !strings.Contains(e.Cause.Error(), c.cause) || !strings.Contains(e.Cure, c.cure) {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			files := fixture.Files{"/sys/fs/bpf/progs": ""}
+			for path, text := range c.files {
+				files[path] = text
+			}
+			err := tryPins(fixture.Node(t, files), func(path string) error { return &fs.PathError{Op: "pin", Path: path, Err: c.refusal} })
+			e, is := errors.AsType[*exit.Error](err)
+			if !is || e.Status != exit.LoadFailed || !strings.Contains(e.Cause.Error(), "cannot pin a map in ") || !strings.Contains(e.Cause.Error(), c.cause) || !strings.Contains(e.Cure, c.cure) {
+				t.Errorf("got %v, want status %d, cause %q, cure %q", err, exit.LoadFailed, c.cause, c.cure)
+			}
+		})
 	}
 }
 
