@@ -13,7 +13,7 @@
  * Limits: one that has not left after LONGEST_BEYOND of CPU time is held where it is, and so are all where the kernel cannot
  * make that call (before 6.18), or saves no orig_ax (other machines than x86-64). Where its cgroup owes more than MUCH_OWED, it
  * has SHORT_BEYOND: else tasks that never leave, one after the other, would get on without an end. A signal that is delivered as
- * it leaves, and an exception without an error code (with FRED any), count as user mode. In the call a task may not migrate.
+ * it leaves, and any exception (a page fault too), count as user mode. In the call a task may not migrate.
  */
 #ifndef TEMPER_LEAVE_BPF_H
 #define TEMPER_LEAVE_BPF_H
