@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -24,7 +25,7 @@ import (
 	"temper.dev/temper/internal/capacity/snapshot"
 )
 
-// overcommitFlags are what both commands of 'overcommit' are asked for.
+// overcommitFlags are what the commands of 'overcommit' are asked for.
 type overcommitFlags struct {
 	namespaces []string
 	factor     float64
@@ -33,6 +34,12 @@ type overcommitFlags struct {
 	autoscaled []string
 	files      []string
 	asJSON     bool
+	dryRun     string
+	yes        bool
+	plan       bool
+	whatFits   bool
+	unguarded  bool
+	timeout    time.Duration
 	cluster    *genericclioptions.ConfigFlags
 }
 
@@ -50,13 +57,18 @@ keep what was asked for. Left alone are pods of QoS class Guaranteed, of DaemonS
 pods of workloads that are scaled by CPU utilisation, and pods that a LimitRange would then refuse.
 
 Experimental: nothing watches yet what lowered pods use, and a node where Temper is not enforced gets them, too. Try it on
-clusters whose nodes are all enforced. Both commands read, and change nothing.`,
+clusters whose nodes are all enforced.
+
+  render, report      read, and change nothing
+  apply, remove       put the policy in force, and end it: of pods that are created from then on
+  repair              lower pods that the policy missed
+  restore             give lowered pods back what they asked for`,
 	})
 	render := &cobra.Command{
 		Use:   "render",
 		Short: "Write the admission policy as YAML, for kubectl apply",
 		Long: `Write the admission policy that lowers requests, for Kubernetes 1.36 and later: MutatingAdmissionPolicies, which the API
-server evaluates itself. They refuse no pod. 'kubectl delete -f' ends it; pods keep what they have until they are made anew.
+server evaluates itself. They refuse no pod. 'kubectl temper overcommit apply' writes it to the cluster, 'remove' ends it.
 
 TierPolicies, which say who is critical, and workloads that are scaled by CPU utilisation are written into the policy. They
 are read from the cluster, or from manifests (-f). Render it again when they change. A ResourceQuota counts lowered requests.
@@ -73,30 +85,44 @@ read; 9 where no kubeconfig names a cluster.`,
 	report := &cobra.Command{
 		Use:   "report",
 		Short: "Say which pods were lowered, which were left alone and why, and how many CPUs that gives",
-		Long: `Say of each pod in the namespaces what became of its CPU requests. Give the flags that the policy was rendered with.
+		Long: `Say of each pod in the namespaces what became of its CPU requests: by the policy that is in force, or with --namespaces by
+one of these flags, which need not be in force.
 
   lowered      it requests what the policy makes of what it asked for
   left alone   the policy exempts it, and the last column says why
-  missed       it was created while the policy was not in force
+  missed       it was created while the policy was not in force; 'kubectl temper overcommit repair' lowers it
   changed      its annotations and its requests do not belong together: it was resized, or the policy has changed
 
 Exit status: 0 where the report was given, whatever it says; 1 where the cluster does not answer; 2 for wrong flags; 9 where
 no kubeconfig names a cluster.`,
-		Example: `  kubectl temper overcommit report --namespaces batch,ci --factor 0.5
-  kubectl temper overcommit report --namespaces batch --json | jq '.pods[] | select(.state == "missed") | .name'`,
+		Example: `  kubectl temper overcommit report
+  kubectl temper overcommit report --namespaces batch,ci --factor 0.5
+  kubectl temper overcommit report --json | jq '.pods[] | select(.state == "missed") | .name'`,
 		Args: cli.UsageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.report(cmd) },
 	}
 	report.Flags().BoolVar(&f.asJSON, "json", false, "print JSON")
-	flags := cmd.PersistentFlags()
+	f.cluster.AddFlags(cmd.PersistentFlags())
+	cmd.AddCommand(render, report)
+	for _, c := range []*cobra.Command{f.applyCommand(), f.removeCommand(), f.repairCommand(), f.restoreCommand()} {
+		cmd.AddCommand(c)
+	}
+	for _, c := range cmd.Commands() {
+		if c.Name() != "remove" && c.Name() != "repair" { // those do what the policy in force says
+			f.addRuleFlags(c)
+		}
+	}
+	return cmd
+}
+
+// addRuleFlags adds those that say what a policy is to do.
+func (f *overcommitFlags) addRuleFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
 	flags.StringSliceVar(&f.namespaces, "namespaces", nil, "the namespaces that take part")
 	flags.Float64Var(&f.factor, "factor", 0.5, "what a CPU request is multiplied by: above 0, at most 1")
 	flags.StringVar(&f.floor, "floor", "10m", "no container's request is lowered below this")
 	flags.StringSliceVar(&f.tiers, "tiers", []string{"standard", "background"}, "the tiers whose pods are lowered")
 	flags.StringArrayVar(&f.autoscaled, "autoscaled", nil, "a workload to leave alone, as shop/Deployment/web, beside those that a HorizontalPodAutoscaler scales by CPU; can be given again")
-	f.cluster.AddFlags(flags)
-	cmd.AddCommand(render, report)
-	return cmd
 }
 
 func (f *overcommitFlags) render(cmd *cobra.Command) error {
@@ -127,14 +153,22 @@ func (f *overcommitFlags) render(cmd *cobra.Command) error {
 }
 
 func (f *overcommitFlags) report(cmd *cobra.Command) error {
-	if _, err := f.rules(&snapshot.Snapshot{}, io.Discard); err != nil {
-		return err // before the cluster is asked
+	if len(f.namespaces) > 0 {
+		if _, err := f.rules(&snapshot.Snapshot{}, io.Discard); err != nil {
+			return err // before the cluster is asked
+		}
 	}
 	cluster, err := f.connect()
 	if err != nil {
 		return err
 	}
-	s, err := collect.FromCluster(cmd.Context(), cluster, time.Now())
+	var rules *overcommit.Rules
+	if len(f.namespaces) == 0 {
+		if rules, err = inForce(cmd.Context(), cluster); err != nil {
+			return err
+		}
+	}
+	s, err := collect.ForOvercommit(cmd.Context(), cluster, time.Now())
 	if err != nil {
 		return err
 	}
@@ -142,13 +176,12 @@ func (f *overcommitFlags) report(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	rules, err := f.rules(s.Snapshot, cmd.ErrOrStderr())
-	if err != nil {
-		return err
-	}
-	for _, name := range f.namespaces {
-		if !slices.ContainsFunc(s.Namespaces, func(n *corev1.Namespace) bool { return n.Name == name }) {
-			return exit.New(exit.Failed, "'kubectl get namespaces' lists them", "there is no namespace %q", name)
+	if rules == nil {
+		if rules, err = f.rules(s.Snapshot, cmd.ErrOrStderr()); err != nil {
+			return err
+		}
+		if err := f.known(s.Snapshot); err != nil {
+			return err
 		}
 	}
 	report := rules.Report(s.Snapshot, limits)
@@ -156,9 +189,23 @@ func (f *overcommitFlags) report(cmd *cobra.Command) error {
 		report.Write(cmd.OutOrStdout())
 		return nil
 	}
+	return printJSON(cmd, report)
+}
+
+func printJSON(cmd *cobra.Command, what any) error {
 	encoder := json.NewEncoder(cmd.OutOrStdout())
 	encoder.SetIndent("", "  ")
-	return encoder.Encode(report)
+	return encoder.Encode(what)
+}
+
+// known refuses namespaces that are not there.
+func (f *overcommitFlags) known(s *snapshot.Snapshot) error {
+	for _, name := range f.namespaces {
+		if !slices.ContainsFunc(s.Namespaces, func(n *corev1.Namespace) bool { return n.Name == name }) {
+			return exit.New(exit.Failed, "'kubectl get namespaces' lists them", "there is no namespace %q", name)
+		}
+	}
+	return nil
 }
 
 func (f *overcommitFlags) connect() (client.Client, error) {
@@ -167,7 +214,8 @@ func (f *overcommitFlags) connect() (client.Client, error) {
 		return nil, err
 	}
 	config.Timeout = cmp.Or(config.Timeout, patience)
-	return client.New(config, client.Options{Scheme: collect.Scheme()})
+	config.QPS, config.Burst = 200, 400 // a pod that is repaired is written to three times
+	return client.New(config, client.Options{Scheme: collect.Scheme(admissionv1.AddToScheme)})
 }
 
 // read takes what the rules rest on, of files or of the cluster.
@@ -183,7 +231,7 @@ func (f *overcommitFlags) read(cmd *cobra.Command) (*snapshot.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := collect.FromCluster(cmd.Context(), cluster, time.Now())
+	r, err := collect.ForOvercommit(cmd.Context(), cluster, time.Now())
 	if err != nil {
 		return nil, err
 	}

@@ -108,15 +108,10 @@ func overcommitRules(t *testing.T) *overcommit.Rules {
 	return r
 }
 
-// overcommitting makes the twins and the policies, and awaits that they are in force.
-func overcommitting(t *testing.T) (*overcommit.Rules, client.Client) {
+// makeTwins makes the namespaces of all of them, with what is in them.
+func makeTwins(t *testing.T, c client.Client, all []twins) {
 	t.Helper()
-	config := rest.CopyConfig(server.Config)
-	c, err := client.New(config, client.Options{Scheme: scheme.Scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, w := range allTwins {
+	for _, w := range all {
 		for _, name := range []string{w.with(), w.without()} {
 			err := c.Get(t.Context(), client.ObjectKey{Name: name}, &corev1.Namespace{})
 			if err == nil {
@@ -149,6 +144,17 @@ func overcommitting(t *testing.T) (*overcommit.Rules, client.Client) {
 			}
 		}
 	}
+}
+
+// overcommitting makes the twins and the policies, and awaits that they are in force.
+func overcommitting(t *testing.T) (*overcommit.Rules, client.Client) {
+	t.Helper()
+	config := rest.CopyConfig(server.Config)
+	c, err := client.New(config, client.Options{Scheme: scheme.Scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	makeTwins(t, c, allTwins)
 	rules := overcommitRules(t)
 	for _, object := range rules.Manifests() {
 		object := object.(client.Object)

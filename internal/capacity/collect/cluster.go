@@ -25,16 +25,7 @@ import (
 // FromCluster reads a cluster. A list that cannot be read ends it: what is missing would look as if it were not there.
 func FromCluster(ctx context.Context, cluster client.Reader, now time.Time) (*Result, error) {
 	s := &snapshot.Snapshot{}
-	r := &Result{Snapshot: s}
-	installed := true
-	for _, l := range []struct {
-		what     string
-		optional bool // Temper's own, which a cluster may not know yet
-		read     func() error
-	}{
-		{"pods", false, into(ctx, cluster, &corev1.PodList{}, &s.Pods)},
-		{"nodes", false, into(ctx, cluster, &corev1.NodeList{}, &s.Nodes)},
-		{"namespaces", false, into(ctx, cluster, &corev1.NamespaceList{}, &s.Namespaces)},
+	return readLists(s, now, append(basics(ctx, cluster, s), []list{
 		{"priority classes", false, into(ctx, cluster, &schedulingv1.PriorityClassList{}, &s.PriorityClasses)},
 		{"PodDisruptionBudgets", false, into(ctx, cluster, &policyv1.PodDisruptionBudgetList{}, &s.PodDisruptionBudgets)},
 		{"persistent volumes", false, into(ctx, cluster, &corev1.PersistentVolumeList{}, &s.PersistentVolumes)},
@@ -46,10 +37,37 @@ func FromCluster(ctx context.Context, cluster client.Reader, now time.Time) (*Re
 		{"replication controllers", false, into(ctx, cluster, &corev1.ReplicationControllerList{}, &s.ReplicationControllers)},
 		{"replica sets", false, into(ctx, cluster, &appsv1.ReplicaSetList{}, &s.ReplicaSets)},
 		{"stateful sets", false, into(ctx, cluster, &appsv1.StatefulSetList{}, &s.StatefulSets)},
+	}...))
+}
+
+// ForOvercommit reads of a cluster what overcommit rests on: pods, nodes, who is critical, and what is scaled.
+func ForOvercommit(ctx context.Context, cluster client.Reader, now time.Time) (*Result, error) {
+	s := &snapshot.Snapshot{}
+	return readLists(s, now, basics(ctx, cluster, s))
+}
+
+// list is one that is read into a part of a snapshot.
+type list struct {
+	what     string
+	optional bool // Temper's own, which a cluster may not know yet
+	read     func() error
+}
+
+func basics(ctx context.Context, cluster client.Reader, s *snapshot.Snapshot) []list {
+	return []list{
+		{"pods", false, into(ctx, cluster, &corev1.PodList{}, &s.Pods)},
+		{"nodes", false, into(ctx, cluster, &corev1.NodeList{}, &s.Nodes)},
+		{"namespaces", false, into(ctx, cluster, &corev1.NamespaceList{}, &s.Namespaces)},
 		{"autoscalers", false, into(ctx, cluster, &autoscalingv2.HorizontalPodAutoscalerList{}, &s.Autoscalers)},
 		{"TemperNodes", true, into(ctx, cluster, &v1alpha1.TemperNodeList{}, &s.TemperNodes)},
 		{"TierPolicies", true, into(ctx, cluster, &v1alpha1.TierPolicyList{}, &s.TierPolicies)},
-	} {
+	}
+}
+
+func readLists(s *snapshot.Snapshot, now time.Time, lists []list) (*Result, error) {
+	r := &Result{Snapshot: s}
+	installed := true
+	for _, l := range lists {
 		err := l.read()
 		switch {
 		case l.optional && meta.IsNoMatchError(err):

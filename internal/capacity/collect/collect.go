@@ -29,21 +29,21 @@ import (
 )
 
 // scheme has the kinds of a snapshot, what makes pods, and what measures them.
-var scheme = func() *runtime.Scheme {
+var scheme = Scheme()
+
+// Scheme has the kinds that a client must know which a snapshot is read with, and more.
+func Scheme(more ...func(*runtime.Scheme) error) *runtime.Scheme {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
+	for _, add := range append([]func(*runtime.Scheme) error{
 		corev1.AddToScheme, appsv1.AddToScheme, batchv1.AddToScheme, policyv1.AddToScheme, schedulingv1.AddToScheme,
 		storagev1.AddToScheme, autoscalingv1.AddToScheme, autoscalingv2.AddToScheme, metricsv1beta1.AddToScheme, v1alpha1.AddToScheme,
-	} {
+	}, more...) {
 		if err := add(scheme); err != nil {
 			panic(err)
 		}
 	}
 	return scheme
-}()
-
-// Scheme has the kinds that a client must know which a snapshot is read with.
-func Scheme() *runtime.Scheme { return scheme }
+}
 
 // Result is a snapshot, and what whoever reads the advice should know of it.
 type Result struct {

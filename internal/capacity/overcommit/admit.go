@@ -68,7 +68,7 @@ func (r *Rules) Admit(pod *corev1.Pod, in Namespace) (*corev1.Pod, Outcome) {
 		return leave("%s", why)
 	}
 	lowered := r.lowered(original)
-	if slices.Equal(lowered.requests, original.requests) && lowered.pod.request == original.pod.request {
+	if lowered.equal(original) {
 		return leave("no CPU request of it is above the floor of %d mCPU, or the factor is 1", r.Floor)
 	}
 	for _, limits := range in.LimitRanges {
@@ -210,6 +210,10 @@ func (c cpu) aggregate(of []int64) int64 {
 		}
 	}
 	return max(beside+sidecars, initially)
+}
+
+func (c cpu) equal(other cpu) bool {
+	return slices.Equal(c.requests, other.requests) && c.pod.request == other.pod.request
 }
 
 // total is what a scheduler counts.

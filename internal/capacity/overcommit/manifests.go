@@ -18,10 +18,19 @@ import (
 
 // Names of the admission policies.
 const (
-	lowerName = "temper-overcommit"
-	keepName  = "temper-overcommit-annotations"
+	LowerName = "temper-overcommit"
+	KeepName  = "temper-overcommit-annotations"
 	// limitsBinding has the policy look at each LimitRange of the pod's namespace.
-	limitsBinding = lowerName + "-limitranges"
+	limitsBinding = LowerName + "-limitranges"
+)
+
+// Manager is the field manager that 'kubectl temper overcommit' writes as. Whoever writes as it, and may annotate
+// overcommits.temper.dev in a pod's namespace, may change the annotations. No such resource exists: it is a permission.
+const (
+	Manager        = "temper-overcommit"
+	PermitGroup    = "temper.dev"
+	PermitResource = "overcommits"
+	PermitVerb     = "annotate"
 )
 
 // leftAlone is a creation time by which one look at a pod tells the others that a LimitRange would refuse it. The API server
@@ -34,23 +43,28 @@ const leftAlone = "1970-01-01T00:00:01Z"
 // The API server evaluates temper-overcommit once without a parameter, which lowers, and once for each LimitRange of the
 // namespace, which restores what that one would refuse; in any order, and again after other hooks.
 func (r *Rules) Manifests() []runtime.Object {
-	return []runtime.Object{
-		r.keepPolicy(), binding(keepName, keepName),
-		r.lowerPolicy(), r.limitsBinding(), binding(lowerName, lowerName),
-	}
+	return append(r.keepers(), r.lowerers()...)
+}
+
+func (r *Rules) keepers() []runtime.Object {
+	return []runtime.Object{r.keepPolicy(), binding(KeepName, KeepName)}
+}
+
+func (r *Rules) lowerers() []runtime.Object {
+	return []runtime.Object{r.lowerPolicy(), r.limitsBinding(), binding(LowerName, LowerName)}
 }
 
 func (r *Rules) lowerPolicy() *admissionv1.MutatingAdmissionPolicy {
-	p := r.policy(lowerName, admissionv1.Create, "pods")
+	p := r.policy(LowerName, r.Namespaces, admissionv1.Create, "pods")
 	p.Spec.ParamKind = &admissionv1.ParamKind{APIVersion: "v1", Kind: "LimitRange"}
 	p.Spec.Variables = r.variables()
 	p.Spec.Mutations = []admissionv1.Mutation{patch(r.mutation())}
 	return p
 }
 
-// keepPolicy holds the annotations to what they were, whoever changes a pod.
+// keepPolicy holds the annotations to what they were, whoever changes a pod, but for repair and restore.
 func (r *Rules) keepPolicy() *admissionv1.MutatingAdmissionPolicy {
-	p := r.policy(keepName, admissionv1.Update, "pods", "pods/status", "pods/ephemeralcontainers")
+	p := r.policy(KeepName, r.All(), admissionv1.Update, "pods", "pods/status", "pods/ephemeralcontainers")
 	var changed, patches []string
 	for _, key := range []string{OriginalAnnotation, FactorAnnotation} {
 		is, was := annotationOf("object", key), annotationOf("oldObject", key)
@@ -59,21 +73,25 @@ func (r *Rules) keepPolicy() *admissionv1.MutatingAdmissionPolicy {
   %[2]s.hasValue() ? [JSONPatch{op: "add", path: "%[3]s", value: %[2]s.value()}] :
   [JSONPatch{op: "remove", path: "%[3]s"}])`, is, was, annotationPath(key)))
 	}
-	p.Spec.MatchConditions = []admissionv1.MatchCondition{{Name: "changed", Expression: strings.Join(changed, " || ")}}
+	p.Spec.MatchConditions = []admissionv1.MatchCondition{
+		{Name: "changed", Expression: strings.Join(changed, " || ")},
+		{Name: "by-others", Expression: fmt.Sprintf(`request.?options.?fieldManager.orValue('') != '%s' ||
+  !authorizer.group('%s').resource('%s').namespace(request.namespace).check('%s').allowed()`, Manager, PermitGroup, PermitResource, PermitVerb)},
+	}
 	p.Spec.Mutations = []admissionv1.Mutation{patch("(has(object.metadata.annotations) ? [] : [" + emptyAnnotations + "]) +\n" + strings.Join(patches, " +\n"))}
 	return p
 }
 
-func (r *Rules) policy(name string, operation admissionv1.OperationType, resources ...string) *admissionv1.MutatingAdmissionPolicy {
+func (r *Rules) policy(name string, namespaces []string, operation admissionv1.OperationType, resources ...string) *admissionv1.MutatingAdmissionPolicy {
 	return &admissionv1.MutatingAdmissionPolicy{
 		TypeMeta:   metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "MutatingAdmissionPolicy"},
-		ObjectMeta: metav1.ObjectMeta{Name: name},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: r.stored()},
 		Spec: admissionv1.MutatingAdmissionPolicySpec{
 			FailurePolicy:      new(admissionv1.Ignore),
 			ReinvocationPolicy: admissionv1.IfNeededReinvocationPolicy,
 			MatchConstraints: &admissionv1.MatchResources{
 				NamespaceSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
-					{Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpIn, Values: r.Namespaces},
+					{Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpIn, Values: namespaces},
 				}},
 				ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
 					Operations: []admissionv1.OperationType{operation},
@@ -93,7 +111,7 @@ func binding(name, policy string) *admissionv1.MutatingAdmissionPolicyBinding {
 }
 
 func (r *Rules) limitsBinding() *admissionv1.MutatingAdmissionPolicyBinding {
-	b := binding(limitsBinding, lowerName)
+	b := binding(limitsBinding, LowerName)
 	b.Spec.ParamRef = &admissionv1.ParamRef{Selector: &metav1.LabelSelector{}, ParameterNotFoundAction: new(admissionv1.AllowAction)}
 	return b
 }

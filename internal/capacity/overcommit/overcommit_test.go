@@ -327,11 +327,15 @@ func TestReport(t *testing.T) {
 	}
 	ended := named("shop", "ended", podOf(of("8", "")))
 	ended.Status.Phase = corev1.PodSucceeded
+	restarting := podOf(of("2", ""))
+	restarting.Spec.Containers[0].ResizePolicy = []corev1.ContainerResizePolicy{{ResourceName: corev1.ResourceCPU, RestartPolicy: corev1.RestartContainer}}
 	s := &snapshot.Snapshot{Pods: []*corev1.Pod{
 		named("shop", "lowered", noted(podOf(of("1", "")), "a=2000m")),
 		named("shop", "missed", podOf(of("3", ""))),
 		named("shop", "guaranteed", podOf(withMemory(of("4", "4")))),
 		named("shop", "resized", noted(podOf(of("1500m", "")), "a=2000m")),
+		named("shop", "half-way", annotated(podOf(of("2", "")), "a=2000m", "").Pod),
+		named("shop", "restarting", restarting),
 		named("batch", "bounded", podOf(of("1", ""))),
 		named("batch", "bounded-later", noted(podOf(of("500m", "")), "a=1000m")),
 		named("bank", "elsewhere", podOf(of("9", ""))),
@@ -349,9 +353,11 @@ shop       lowered        lowered     2           1
 shop       missed         missed      3           3               it was created while the policy was not in force
 shop       guaranteed     left alone  4           4               its QoS class is Guaranteed, and would change
 shop       resized        changed     1.5         1.5             it says that factor 0.5 was applied to a=2000m, and the policy makes something else of it: it was resized, or the policy has changed
+shop       half-way       missed      2           2               its repair was interrupted
+shop       restarting     missed      2           2               it was created while the policy was not in force; repair leaves it alone: a resize would restart container a, as its resizePolicy asks for
 batch      bounded        left alone  1           1               LimitRange cpu would refuse it: container a would request 500 mCPU, and the minimum is 1000
 batch      bounded-later  changed     0.5         0.5             it says that factor 0.5 was applied to a=1000m, and the policy makes something else of it: it was resized, or the policy has changed
-6 pods asked for 12 CPUs and request 11: 1 given. 1 lowered, 2 left alone, 1 missed, 2 changed.
+8 pods asked for 16 CPUs and request 15: 1 given. 1 lowered, 2 left alone, 3 missed, 2 changed.
 `
 	if got.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", got.String(), want)

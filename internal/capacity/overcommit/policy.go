@@ -31,15 +31,39 @@ const (
 
 // Policy says whose CPU requests are lowered, and how far.
 type Policy struct {
-	Namespaces []string    // those that take part, by name
-	Factor     float64     // above 0, at most 1, with three decimals at most
-	Floor      int64       // mCPU; no request is lowered below it
-	Tiers      []tier.Tier // standard, background, or both
+	Namespaces []string    `json:"namespaces"` // those that take part, by name
+	Factor     float64     `json:"factor"`     // above 0, at most 1, with three decimals at most
+	Floor      int64       `json:"floor"`      // mCPU; no request is lowered below it
+	Tiers      []tier.Tier `json:"tiers"`      // standard, background, or both
 	// Autoscaled are the workloads that a HorizontalPodAutoscaler scales by CPU utilisation, a share of requests. An admission
 	// policy cannot look autoscalers up.
-	Autoscaled   []snapshot.Workload
-	TierPolicies []*v1alpha1.TierPolicy // the cluster's; a pod counts with the highest tier that one of them gives it
+	Autoscaled   []snapshot.Workload    `json:"autoscaled,omitempty"`
+	TierPolicies []*v1alpha1.TierPolicy `json:"tierPolicies,omitempty"` // the cluster's; a pod counts with the highest tier that one of them gives it
+	// Before are the factors and floors that were in force earlier: pods may still have what those made of their requests.
+	Before []Lowering `json:"before,omitempty"`
+	// Left are namespaces that took part earlier: their pods keep their annotations.
+	Left []string `json:"left,omitempty"`
 }
+
+// Lowering is how far requests are lowered.
+type Lowering struct {
+	Factor float64 `json:"factor"`
+	Floor  int64   `json:"floor"`
+}
+
+func (l Lowering) check() error {
+	switch n := permille(l.Factor); {
+	case math.IsNaN(l.Factor) || l.Factor <= 0 || l.Factor > 1:
+		return fmt.Errorf("factor: %v is not above 0 and at most 1", l.Factor)
+	case n == 0 || math.Abs(l.Factor*1000-float64(n)) > 1e-6:
+		return fmt.Errorf("factor: %v has more than three decimals", l.Factor)
+	case l.Floor < 1 || l.Floor > maxMilli:
+		return fmt.Errorf("floor: %d mCPU is not from 1 to %d", l.Floor, maxMilli)
+	}
+	return nil
+}
+
+func permille(factor float64) int64 { return int64(math.Round(factor * 1000)) }
 
 // Rules are a Policy that was found valid.
 type Rules struct {
@@ -51,20 +75,19 @@ type Rules struct {
 
 // Compile checks a policy.
 func Compile(p Policy) (*Rules, error) {
-	r := &Rules{Policy: p, permille: int64(math.Round(p.Factor * 1000))}
+	r := &Rules{Policy: p, permille: permille(p.Factor)}
+	for _, l := range append([]Lowering{{p.Factor, p.Floor}}, p.Before...) {
+		if err := l.check(); err != nil {
+			return nil, err
+		}
+	}
 	switch {
-	case math.IsNaN(p.Factor) || p.Factor <= 0 || p.Factor > 1:
-		return nil, fmt.Errorf("factor: %v is not above 0 and at most 1", p.Factor)
-	case r.permille == 0 || math.Abs(p.Factor*1000-float64(r.permille)) > 1e-6:
-		return nil, fmt.Errorf("factor: %v has more than three decimals", p.Factor)
-	case p.Floor < 1 || p.Floor > maxMilli:
-		return nil, fmt.Errorf("floor: %d mCPU is not from 1 to %d", p.Floor, maxMilli)
 	case len(p.Namespaces) == 0:
 		return nil, fmt.Errorf("namespaces: there is none; name those that take part")
 	case len(p.Tiers) == 0:
 		return nil, fmt.Errorf("tiers: there is none; name standard, background, or both")
 	}
-	for _, name := range p.Namespaces {
+	for _, name := range slices.Concat(p.Namespaces, p.Left) {
 		if faults := validation.IsDNS1123Label(name); len(faults) > 0 {
 			return nil, fmt.Errorf("namespaces: %q: %s", name, faults[0])
 		}

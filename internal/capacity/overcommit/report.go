@@ -84,7 +84,10 @@ func (r *Rules) look(pod *corev1.Pod, in Namespace) (line Pod, before, after int
 	line = Pod{Namespace: pod.Namespace, Name: pod.Name, State: stateLeft, Why: outcome.Left}
 	before, after = now, now
 	note := pod.Annotations[OriginalAnnotation]
+	repair := r.Repair(pod, in)
 	switch {
+	case note != "" && repair.Step != Done:
+		line.State, line.Why = stateMissed, "its repair was interrupted"
 	case note != "" && outcome.Left == "" && outcome.After == now && note == admitted.Annotations[OriginalAnnotation]:
 		line.State, before = stateLowered, outcome.Before
 	case note != "":
@@ -92,6 +95,9 @@ func (r *Rules) look(pod *corev1.Pod, in Namespace) (line Pod, before, after int
 			pod.Annotations[FactorAnnotation], note)
 	case outcome.Left == "":
 		line.State, line.Why = stateMissed, "it was created while the policy was not in force"
+		if repair.Left != "" {
+			line.Why += "; repair leaves it alone: " + repair.Left
+		}
 	}
 	line.AskedCPUs, line.RequestedCPUs = cpus(before), cpus(after)
 	return line, before, after

@@ -10,7 +10,11 @@ import (
 )
 
 // Workload is what makes a pod: a Deployment rather than the ReplicaSet between.
-type Workload struct{ Namespace, Kind, Name string }
+type Workload struct {
+	Namespace string `json:"namespace"`
+	Kind      string `json:"kind"`
+	Name      string `json:"name"`
+}
 
 // Workloads says of each pod of the snapshot what makes it. A pod that nothing makes is its own.
 func (s *Snapshot) Workloads() func(*corev1.Pod) Workload {
