@@ -1,80 +1,21 @@
 package main
 
 import (
-	"encoding/binary"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 )
 
-var buildHTTPLoad = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "httpload")
-	if err != nil {
-		return "", err
-	}
-	// Whatever a test has opened, go looks at before it takes an earlier result for this one.
-	for _, source := range []string{"httpload.c", "clients.h", "load.h"} {
-		if _, err := os.ReadFile(filepath.Join("load", source)); err != nil {
-			return "", err
-		}
-	}
-	program := filepath.Join(dir, "httpload")
-	out, err := exec.Command("gcc", "-O2", "-D_GNU_SOURCE", "-o", program, "load/httpload.c", "-lm").CombinedOutput()
-	if err != nil {
-		err = fmt.Errorf("gcc: %w: %s", err, out)
-	}
-	return program, err
-})
-
-// tries: on a host with much else to do, half a second may pass before a client that is due to run does.
-const tries = 10
-
-// httpload asks a server for half a second, and returns the latencies, in the order in which requests were due, and what
-// the program says. 0: not answered.
+// httpload asks a server for half a second (askFor).
 func httpload(t *testing.T, server net.Addr, rate, connections int, target string) (latencies []time.Duration, said string, err error) {
 	t.Helper()
-	program, err := buildHTTPLoad()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	for _, cgroup := range []string{"critical", "background"} {
-		if err := os.Mkdir(filepath.Join(dir, cgroup), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, cgroup, "cpu.stat"), []byte("usage_usec 1\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	_, port, err := net.SplitHostPort(server.String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(dir, "latency")
-	cmd := exec.CommandContext(t.Context(), program, port, "host.example:80", target, fmt.Sprint(connections), fmt.Sprint(rate), "0.1", "0.5", "1", "0", "0", "0", file)
-	cmd.Env = append(os.Environ(), "LADDER_CGROUPS="+dir, "LADDER_DIR="+dir)
-	out, err := cmd.CombinedOutput()
-	if err != nil || rate == 0 {
-		return nil, string(out), err
-	}
-	raw, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for ; len(raw) >= 8; raw = raw[8:] {
-		latencies = append(latencies, time.Duration(binary.LittleEndian.Uint64(raw)))
-	}
-	return latencies, string(out), nil
+	return askFor(t, "httpload", server, rate, fmt.Sprint(connections), "0", "host.example:80", target)
 }
 
 // answers are kinds that servers give; a client that took the end of one wrongly would wait for ever, or refuse the next.

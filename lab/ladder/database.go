@@ -10,8 +10,8 @@ import (
 	"temper.dev/temper/lab/plan"
 )
 
-// databaseUser is whom databases run as: they refuse root.
-var databaseUser = &syscall.Credential{Uid: plan.ServiceUser, Gid: plan.ServiceUser}
+// serviceUser is whom databases run as: they refuse root.
+var serviceUser = &syscall.Credential{Uid: plan.ServiceUser, Gid: plan.ServiceUser}
 
 // startDatabase starts a server in the critical cgroup, on the application CPUs.
 func (l *ladder) startDatabase(ctx context.Context, program string, args ...any) error {
@@ -19,7 +19,7 @@ func (l *ladder) startDatabase(ctx context.Context, program string, args ...any)
 	if err != nil {
 		return err
 	}
-	server.SysProcAttr.Credential = databaseUser
+	server.SysProcAttr.Credential = serviceUser
 	server.Stdout = l.Log
 	return l.startIn("critical", server)
 }
@@ -33,7 +33,7 @@ func (l *ladder) runDatabaseTool(ctx context.Context, input io.Reader, program s
 	var errs bytes.Buffer
 	cmd.Stdin, cmd.Stderr = input, &errs
 	cmd.Env = append(cmd.Env, "TZ=GMT", "HOME=/tmp")
-	cmd.SysProcAttr.Credential = databaseUser
+	cmd.SysProcAttr.Credential = serviceUser
 	cmd.Dir = "/tmp"
 	out, err := cmd.Output()
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 type workload struct {
 	*plan.Workload
 	running map[string]*running // by the service's name
+	started bool                // a service was, and the client has not asked it yet
 }
 
 // running is a service under way, or one that has ended.
@@ -50,12 +51,12 @@ func (w *workload) calibrate(ctx context.Context, l *ladder) (float64, error) {
 			return 0, err
 		}
 	}
-	if err := w.start(ctx, l); err != nil {
-		return 0, err
-	}
 	l.rate = w.Rate
 	saturation := 0.0
 	if w.Rate == 0 {
+		if err := w.start(ctx, l); err != nil {
+			return 0, err
+		}
 		figures, err := w.ask(ctx, l, 0, l.WarmUp/2, l.WarmUp/2, l.Seed)
 		if err != nil {
 			return 0, err
@@ -88,10 +89,21 @@ func (w *workload) load(ctx context.Context, l *ladder, warmUp, seconds float64,
 // ask has the client offer a rate, or with rate 0 as much as is answered.
 func (w *workload) ask(ctx context.Context, l *ladder, rate, warmUp, seconds float64, seed int64) (map[string]float64, error) {
 	last := l.CPUs + plan.GeneratorCPUs(l.CPUs) - 1
-	if c := w.Client.HTTP; c != nil {
-		return l.runClient(ctx, "httpload", c.Port, c.Host, c.Target, c.Connections, rate, warmUp, seconds, seed, bit(l.Bursty), l.CPUs, last, l.latencyFile())
+	words := []any{w.Client.Port(), rate, warmUp, seconds, seed, bit(l.Bursty), l.CPUs, last, l.latencyFile()}
+	prepare := bit(w.started)
+	switch c := w.Client; {
+	case c.HTTP != nil:
+		words = append(words, c.HTTP.Connections, prepare, c.HTTP.Host, c.HTTP.Target)
+	case c.Redis != nil:
+		words = append(words, c.Redis.Connections, prepare, c.Redis.Keys, c.Redis.ValueSize, c.Redis.Writes)
+	case c.Postgres != nil:
+		words = append(words, c.Postgres.Connections, prepare, c.Postgres.User, c.Postgres.Database, c.Postgres.Setup, c.Postgres.Query, c.Postgres.Keys)
 	}
-	return l.runClient(ctx, "mcload", w.Client.Memcached.Port, rate, warmUp, seconds, seed, bit(l.Bursty), l.CPUs, last, l.latencyFile())
+	figures, err := l.runClient(ctx, w.Client.Program(), words...)
+	if err == nil {
+		w.started = false
+	}
+	return figures, err
 }
 
 // runClient is runGenerator, with what the client said in its error.
@@ -119,7 +131,7 @@ func (w *workload) start(ctx context.Context, l *ladder) error {
 		if err != nil {
 			return fmt.Errorf("service %s: %w", s.Name, err)
 		}
-		w.running[s.Name] = r
+		w.running[s.Name], w.started = r, true
 		if err := l.awaitService(ctx, s, r); err != nil {
 			return fmt.Errorf("service %s: %w%s", s.Name, err, l.lastWords(s.Name))
 		}
@@ -147,6 +159,9 @@ func (l *ladder) startService(ctx context.Context, s plan.Service) (*running, er
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Dir = filepath.Join(plan.ServicesFolder, s.Name)
 	cmd.Env = append(cmd.Env, s.Environment...)
+	if s.AsUser {
+		cmd.SysProcAttr.Credential = serviceUser
+	}
 	if err := l.startIn("critical/"+s.Name, cmd); err != nil {
 		return nil, err
 	}

@@ -18,13 +18,16 @@ type Service struct {
 	Name        string   `json:"name"`
 	Command     []string `json:"command"` // the first word is a path in the guest
 	Environment []string `json:"environment,omitempty"`
-	Port        int      `json:"port,omitempty"` // on which it takes connections once it is ready; 0: it is ready at once
+	Port        int      `json:"port,omitempty"`    // on which it takes connections once it is ready; 0: it is ready at once
+	AsUser      bool     `json:"as_user,omitempty"` // not root, which some refuse, but ServiceUser
 }
 
 // Client is what asks the services. Exactly one is set.
 type Client struct {
 	HTTP      *HTTPClient      `json:"http,omitempty"`
 	Memcached *MemcachedClient `json:"memcached,omitempty"`
+	Redis     *RedisClient     `json:"redis,omitempty"`
+	Postgres  *PostgresClient  `json:"postgres,omitempty"`
 }
 
 // HTTPClient asks for one page (the load folder's httpload.c).
@@ -40,10 +43,48 @@ type MemcachedClient struct {
 	Port int `json:"port"`
 }
 
+// RedisClient gets and sets random keys (the load folder's redisload.c).
+type RedisClient struct {
+	Port        int     `json:"port"`
+	Connections int     `json:"connections"`
+	Keys        int     `json:"keys"` // all of them are set before the first request
+	ValueSize   int     `json:"value_size"`
+	Writes      float64 `json:"writes"` // share of requests that set
+}
+
+// PostgresClient runs one prepared statement (the load folder's pgload.c).
+type PostgresClient struct {
+	Port        int    `json:"port"`
+	Connections int    `json:"connections"`
+	User        string `json:"user"`
+	Database    string `json:"database"`
+	Setup       string `json:"setup"` // statements that are run before the first request
+	Query       string `json:"query"`
+	Keys        int    `json:"keys"` // $1 is a random number from 1 to this
+}
+
+// Program is the load generator of a client.
+func (c Client) Program() string {
+	switch {
+	case c.HTTP != nil:
+		return "httpload"
+	case c.Redis != nil:
+		return "redisload"
+	case c.Postgres != nil:
+		return "pgload"
+	}
+	return "mcload"
+}
+
 // Port is the one that the client connects to.
 func (c Client) Port() int {
-	if c.HTTP != nil {
+	switch {
+	case c.HTTP != nil:
 		return c.HTTP.Port
+	case c.Redis != nil:
+		return c.Redis.Port
+	case c.Postgres != nil:
+		return c.Postgres.Port
 	}
 	return c.Memcached.Port
 }

@@ -14,12 +14,12 @@ import (
 func OpenWorkload(ctx context.Context, o Options, f *workload.File) (*Lab, plan.Plan, error) {
 	var p plan.Plan
 	l, err := open(ctx, o, f.Arms, func(ctx context.Context, l *Lab, notify func(string)) (image.Archive, error) {
-		client, err := l.assets.File("build/guest/httpload")
+		client, err := l.assets.File("build/guest/" + f.Client.Program())
 		if err != nil {
 			return nil, err
 		}
 		a := image.Archive{}
-		a.Program("bin/httpload", client)
+		a.Program("bin/"+f.Client.Program(), client)
 		// There is no name server.
 		a.Data("etc/hosts", []byte("127.0.0.1 localhost\n::1 localhost\n"))
 		programs := map[string]string{}

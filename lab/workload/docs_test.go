@@ -24,7 +24,8 @@ func TestPageHasEveryField(t *testing.T) {
 	}
 	for what, unknown := range map[string]string{
 		"a workload": "x: 1", "a service": "services: [{x: 1}]", "a client": "client: {x: 1}", "an HTTP client": "client: {http: {x: 1}}",
-		"a memcached client": "client: {memcached: {x: 1}}",
+		"a memcached client": "client: {memcached: {x: 1}}", "a redis client": "client: {redis: {x: 1}}",
+		"a PostgreSQL client": "client: {postgres: {x: 1}}",
 	} {
 		_, err := parse("f.yaml", []byte(unknown))
 		_, names, ok := strings.Cut(err.Error(), "choose from ")

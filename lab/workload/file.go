@@ -37,6 +37,7 @@ type Service struct {
 	Folders     []string // of the guest, empty ones that the program expects
 	Environment []string
 	Port        int
+	AsUser      bool // service, not root
 
 	At Place // of the command
 }
@@ -82,7 +83,7 @@ func (f *File) Plan(programs map[string]string) plan.Plan {
 	w := &plan.Workload{Client: f.Client, Rate: f.Rate}
 	for _, s := range f.Services {
 		w.Services = append(w.Services, plan.Service{
-			Name: s.Name, Command: append([]string{programs[s.Name]}, s.Command[1:]...), Environment: s.Environment, Port: s.Port,
+			Name: s.Name, Command: append([]string{programs[s.Name]}, s.Command[1:]...), Environment: s.Environment, Port: s.Port, AsUser: s.AsUser,
 		})
 	}
 	return plan.Plan{

@@ -54,6 +54,11 @@ func TestAFileIsReadWithItsDefaults(t *testing.T) {
 	}
 }
 
+// asking is the good file with another client.
+func asking(client string) string {
+	return good[:strings.Index(good, "client:")] + "client:\n  " + client + "\n"
+}
+
 func TestWhatAFileSays(t *testing.T) {
 	more := func(lines string) string { return good + lines + "\n" }
 	for name, test := range map[string]struct {
@@ -72,6 +77,18 @@ func TestWhatAFileSays(t *testing.T) {
 		"port of HTTP": {strings.ReplaceAll(strings.Replace(good, "shop.example:8080", "shop.example", 1), "8080", "80"), func(f *File) any { return f.Client.HTTP.Port }, 80},
 		"memcached": {strings.Replace(good, `http: {url: "http://shop.example:8080/cart?id=7"}`, "memcached: {}", 1),
 			func(f *File) any { return *f.Client.Memcached }, plan.MemcachedClient{Port: 11211}},
+		"redis": {asking(`redis: {port: 8080}`), func(f *File) any { return *f.Client.Redis },
+			plan.RedisClient{Port: 8080, Connections: 32, Keys: 1000, ValueSize: 100}},
+		"redis with all": {asking(`redis: {port: 8080, connections: 1, keys: 2, valueSize: 3, writes: 0.5}`), func(f *File) any { return *f.Client.Redis },
+			plan.RedisClient{Port: 8080, Connections: 1, Keys: 2, ValueSize: 3, Writes: 0.5}},
+		"redis without writes": {asking(`redis: {port: 8080, writes: 0}`), func(f *File) any { return f.Client.Redis.Writes }, 0.0},
+		"PostgreSQL": {asking(`postgres: {port: 8080, query: select $1}`), func(f *File) any { return *f.Client.Postgres },
+			plan.PostgresClient{Port: 8080, Connections: 8, User: "postgres", Database: "postgres", Query: "select $1", Keys: 1000}},
+		"PostgreSQL with all": {asking(`postgres: {port: 8080, connections: 1, user: u, database: d, setup: s, query: q, keys: 2}`), func(f *File) any { return *f.Client.Postgres },
+			plan.PostgresClient{Port: 8080, Connections: 1, User: "u", Database: "d", Setup: "s", Query: "q", Keys: 2}},
+		"no user":  {good, func(f *File) any { return f.Services[1].AsUser }, false},
+		"root":     {strings.Replace(good, "ready: 8080", "ready: 8080\n    user: root", 1), func(f *File) any { return f.Services[1].AsUser }, false},
+		"the user": {strings.Replace(good, "ready: 8080", "ready: 8080\n    user: service", 1), func(f *File) any { return f.Services[1].AsUser }, true},
 	} {
 		f, err := parse("f.yaml", []byte(test.text))
 		if err != nil {
@@ -92,8 +109,8 @@ func TestBadFiles(t *testing.T) {
 		"unknown field": {good + "stepz: [0]\n",
 			`f.yaml:18:1: a workload has no field "stepz"; choose from name, services, client, rate, load, cpus, arms, steps, seeds, seconds, warmUp`},
 		"unknown field of a service": {instead("    ready: 11211", "    port: 11211"),
-			`f.yaml:6:5: a service has no field "port"; choose from name, package, folder, command, files, folders, environment, ready`},
-		"unknown client": {instead("  http:", "  grpc:"), `f.yaml:17:3: a client has no field "grpc"; choose from http, memcached`},
+			`f.yaml:6:5: a service has no field "port"; choose from name, package, folder, command, files, folders, environment, ready, user`},
+		"unknown client": {instead("  http:", "  grpc:"), `f.yaml:17:3: a client has no field "grpc"; choose from http, memcached, redis, postgres`},
 		"unknown arm": {good + "arms: [eevdf, tempr]\n", `f.yaml:18:15: no arm "tempr"; choose from eevdf, eevdf-full, cpuidle, cpuidle-lazy, ` +
 			`weight-1, weight-10, weight-100, weight-1000, weight-10000, sched-idle, fifo, temper, temper-full, temper-reserved, simple, lavd, layered`},
 		"arm that knows threads": {good + "arms: [layered]\n",
@@ -106,9 +123,9 @@ func TestBadFiles(t *testing.T) {
 		"name of the lab's":   {instead("shop", "chain"), "f.yaml:1:7: chain is the name of a scenario of the lab's own, and records are told apart by it; choose another, such as my-chain"},
 		"no services":         {"name: x\n", "f.yaml:1:1: the workload has no services"},
 		"empty services":      {"name: x\nservices: []\n", "f.yaml:2:11: services is a list of one or more; write [...]"},
-		"no client":           {good[:strings.Index(good, "client")], "f.yaml:1:1: the workload has no client; choose from http, memcached"},
-		"an empty client":     {good[:strings.Index(good, "client")] + "client: {}\n", "f.yaml:16:9: a workload has one client; choose one of http, memcached"},
-		"both clients":        {good + "  memcached: {}\n", "f.yaml:17:3: a workload has one client; choose one of http, memcached"},
+		"no client":           {good[:strings.Index(good, "client")], "f.yaml:1:1: the workload has no client; choose from http, memcached, redis, postgres"},
+		"an empty client":     {good[:strings.Index(good, "client")] + "client: {}\n", "f.yaml:16:9: a workload has one client; choose one of http, memcached, redis, postgres"},
+		"both clients":        {good + "  memcached: {}\n", "f.yaml:17:3: a workload has one client; choose one of http, memcached, redis, postgres"},
 		"service twice":       {instead("name: front", "name: store"), "f.yaml:7:5: two services are called store; give each its own"},
 		"no command":          {without("    command: [memcached, -p, \"11211\"]\n"), "f.yaml:3:5: service store has no command; write its program and arguments, as [nginx, -q]"},
 		"command as a text":   {instead(`[memcached, -p, "11211"]`, "memcached -p"), "f.yaml:5:14: command is a list of one or more; write [...]"},
@@ -121,6 +138,10 @@ func TestBadFiles(t *testing.T) {
 		"a relative file":     {instead("/etc/motd", "etc/motd"), `f.yaml:15:7: "etc/motd" is no place in the guest for a user's files; choose an absolute one, and none of /dev, /proc, /sys, /init, /plan.json, /workload.json`},
 		"a file of the lab's": {instead("/etc/motd", "/init"), `f.yaml:15:7: "/init" is no place in the guest for a user's files; choose an absolute one, and none of /dev, /proc, /sys, /init, /plan.json, /workload.json`},
 		"a folder in /proc":   {instead("/var/lib/front", "//proc/x"), `f.yaml:12:15: "//proc/x" is no place in the guest for a user's files; choose an absolute one, and none of /dev, /proc, /sys, /init, /plan.json, /workload.json`},
+		"no query":            {asking("postgres: {port: 8080}"), "f.yaml:17:13: the client has no query; write query: select 1"},
+		"too many keys":       {asking("redis: {port: 8080, keys: 1000001}"), `f.yaml:17:29: keys is a whole number from 1 to 1000000, not "1000001"`},
+		"writes beyond":       {asking("redis: {port: 8080, writes: 2}"), `f.yaml:17:31: writes is a share, a number from 0 to 1, not "2"`},
+		"a user there is not": {instead("ready: 8080", "ready: 8080\n    user: me"), `f.yaml:12:11: the guest has no user "me"; choose root or service`},
 		"no variable":         {instead("STORE:", `"A=B":`), `f.yaml:10:19: "A=B" sets no variable; write NAME: value`},
 		"load and rate":       {good + "load: 0.5\nrate: 10\n", "f.yaml:1:1: both rate and load say what is offered; leave one out"},
 		"load beyond":         {good + "load: 1.5\n", `f.yaml:18:7: load is a number above 0, up to 1, not "1.5"`},

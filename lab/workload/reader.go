@@ -112,6 +112,14 @@ func (r reader) number(n *yaml.Node, what string, most float64) (float64, error)
 	return value, nil
 }
 
+func (r reader) share(n *yaml.Node, what string) (float64, error) {
+	value, err := strconv.ParseFloat(n.Value, 64)
+	if err != nil || n.Kind != yaml.ScalarNode || !(value >= 0 && value <= 1) {
+		return 0, r.fail(n, "", "%s is a share, a number from 0 to 1, not %q", what, n.Value)
+	}
+	return value, nil
+}
+
 // as makes a field of a function that reads a value.
 func as[T any](name string, to *T, read func(n *yaml.Node, what string) (T, error)) field {
 	return field{name, func(n *yaml.Node) (err error) {
@@ -153,7 +161,7 @@ func (r reader) file(n *yaml.Node, f *File) error {
 	case len(f.Services) == 0:
 		return r.fail(n, "", "the workload has no services")
 	case client == nil:
-		return r.fail(n, "choose from http, memcached", "the workload has no client")
+		return r.fail(n, "choose from "+clientNames, "the workload has no client")
 	case f.Rate != 0 && f.Load != 0:
 		return r.fail(n, "leave one out", "both rate and load say what is offered")
 	case f.Rate == 0 && f.Load == 0:
@@ -243,7 +251,8 @@ func (r reader) services(n *yaml.Node, f *File) error {
 			field{"files", func(n *yaml.Node) error { return r.files(n, &s.Files) }},
 			field{"folders", func(n *yaml.Node) error { return r.folders(n, &s.Folders) }},
 			field{"environment", func(n *yaml.Node) error { return r.environment(n, &s.Environment) }},
-			as("ready", &s.Port, r.wholes(1, 65535)),
+			as("ready", &s.Port, r.wholes(1, mostPort)),
+			field{"user", func(n *yaml.Node) error { return r.user(n, &s.AsUser) }},
 		)
 		switch {
 		case err != nil:
@@ -260,6 +269,14 @@ func (r reader) services(n *yaml.Node, f *File) error {
 		f.Services = append(f.Services, s)
 		return nil
 	})
+}
+
+func (r reader) user(n *yaml.Node, asUser *bool) error {
+	if n.Value != "root" && n.Value != "service" {
+		return r.fail(n, "choose root or service", "the guest has no user %q", n.Value)
+	}
+	*asUser = n.Value == "service"
+	return nil
 }
 
 func (r reader) hostPath(n *yaml.Node, what string) (string, error) {
@@ -328,28 +345,71 @@ func (r reader) environment(n *yaml.Node, to *[]string) error {
 	return nil
 }
 
+// clientNames are the clients that there are.
+const clientNames = "http, memcached, redis, postgres"
+
+// What clients have.
+const (
+	mostPort           = 65535
+	mostConnections    = 1024 // ask.h
+	mostKeys           = 1e6
+	mostValue          = 1 << 20
+	defaultConnections = 32
+)
+
 func (r reader) client(n *yaml.Node, c *plan.Client) error {
+	var found []string
+	one := func(name string, read func(*yaml.Node) error) field {
+		return field{name, func(n *yaml.Node) error {
+			found = append(found, name)
+			return read(n)
+		}}
+	}
 	err := r.mapping(n, "a client",
-		field{"http", func(n *yaml.Node) (err error) { c.HTTP, err = r.httpClient(n); return err }},
-		field{"memcached", func(n *yaml.Node) error {
+		one("http", func(n *yaml.Node) (err error) { c.HTTP, err = r.httpClient(n); return err }),
+		one("memcached", func(n *yaml.Node) error {
 			c.Memcached = &plan.MemcachedClient{Port: 11211}
-			return r.mapping(n, "a memcached client", as("port", &c.Memcached.Port, r.wholes(1, 65535)))
-		}},
+			return r.mapping(n, "a memcached client", as("port", &c.Memcached.Port, r.wholes(1, mostPort)))
+		}),
+		one("redis", func(n *yaml.Node) error {
+			c.Redis = &plan.RedisClient{Port: 6379, Connections: defaultConnections, Keys: 1000, ValueSize: 100}
+			return r.mapping(n, "a redis client",
+				as("port", &c.Redis.Port, r.wholes(1, mostPort)),
+				as("connections", &c.Redis.Connections, r.wholes(1, mostConnections)),
+				as("keys", &c.Redis.Keys, r.wholes(1, mostKeys)),
+				as("valueSize", &c.Redis.ValueSize, r.wholes(1, mostValue)),
+				as("writes", &c.Redis.Writes, r.share))
+		}),
+		one("postgres", func(n *yaml.Node) (err error) { c.Postgres, err = r.postgresClient(n); return err }),
 	)
-	if err == nil && (c.HTTP == nil) == (c.Memcached == nil) {
-		return r.fail(n, "choose one of http, memcached", "a workload has one client")
+	if err == nil && len(found) != 1 {
+		return r.fail(n, "choose one of "+clientNames, "a workload has one client")
 	}
 	return err
 }
 
-// maxConnections is what httpload.c has.
-const maxConnections = 1024
+func (r reader) postgresClient(n *yaml.Node) (*plan.PostgresClient, error) {
+	c := &plan.PostgresClient{Port: 5432, Connections: 8, User: "postgres", Database: "postgres", Keys: 1000}
+	err := r.mapping(n, "a PostgreSQL client",
+		as("port", &c.Port, r.wholes(1, mostPort)),
+		as("connections", &c.Connections, r.wholes(1, mostConnections)),
+		as("user", &c.User, r.text),
+		as("database", &c.Database, r.text),
+		as("setup", &c.Setup, r.text),
+		as("query", &c.Query, r.text),
+		as("keys", &c.Keys, r.wholes(1, 1e9)),
+	)
+	if err == nil && c.Query == "" {
+		return nil, r.fail(n, "write query: select 1", "the client has no query")
+	}
+	return c, err
+}
 
 func (r reader) httpClient(n *yaml.Node) (*plan.HTTPClient, error) {
-	c := &plan.HTTPClient{Connections: 32}
+	c := &plan.HTTPClient{Connections: defaultConnections}
 	err := r.mapping(n, "an HTTP client",
 		field{"url", func(n *yaml.Node) error { return r.url(n, c) }},
-		as("connections", &c.Connections, r.wholes(1, maxConnections)),
+		as("connections", &c.Connections, r.wholes(1, mostConnections)),
 	)
 	if err == nil && c.Port == 0 {
 		return nil, r.fail(n, "write url: http://localhost:8080/", "the client has no url")

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mcload: gets for a memcached on loopback (clients.h). Open loop; with RATE 0, closed
- * loop, one request outstanding a connection, to find the saturation: it prints requests
- * a second.
+ * mcload: gets for a memcached on loopback (clients.h).
  *
  * A request asks for KEYS values at once, as a page does that is put together from many.
  * With a single one the client has as much work as the server, and what is measured as
@@ -33,8 +31,7 @@ static const char end[] = "END\r\n";
 
 static char requests[REQUESTS][REQUEST + 1];
 static struct connection connections[CONNECTIONS];
-static struct window window;
-static uint64_t answered;
+static uint16_t port;
 static int epoll_fd;
 
 static void store_values(int fd)
@@ -61,7 +58,7 @@ static void write_requests(void)
 	}
 }
 
-static void open_connections(uint16_t port, bool store)
+static void open_connections(bool store)
 {
 	write_requests();
 	epoll_fd = epoll_create1(0);
@@ -122,7 +119,7 @@ static int receive(struct connection *c)
 	return finished;
 }
 
-static void poll_answers(bool send_next)
+static void poll_answers(void)
 {
 	struct epoll_event events[CONNECTIONS];
 	int n = epoll_wait(epoll_fd, events, CONNECTIONS, 0);
@@ -130,75 +127,30 @@ static void poll_answers(bool send_next)
 	for (int i = 0; i < n; i++) {
 		struct connection *c = &connections[events[i].data.u32];
 
-		if (receive(c) && send_next)
+		if (receive(c) && closed_loop)
 			send_get(c, now_ns(), WARM_UP);
 	}
 }
 
-/* Returns how many were answered in the measured part. */
-static uint64_t saturate(uint64_t start, double warm_up, double seconds)
+static void fill_connections(void)
 {
-	uint64_t begin = start + (uint64_t)(warm_up * NSEC), end = begin + (uint64_t)(seconds * NSEC), before = 0, at;
-
 	for (int i = 0; i < CONNECTIONS; i++)
 		send_get(&connections[i], now_ns(), WARM_UP);
-	while ((at = now_ns()) < end) {
-		if (at < begin)
-			before = answered;
-		poll_answers(true);
-	}
-	return answered - before;
 }
 
-static void offer(struct arrivals *a, struct work_slot *work)
+static void due(uint64_t intended, uint64_t id)
 {
-	uint64_t at = next_arrival(a), now;
-	bool begun = false;
-
-	while ((now = now_ns()) < window.end + DRAIN) {
-		if (!begun && now >= window.begin) {
-			begun = true;
-			window.first = take_sample(work);
-		}
-		if (!window.last.at_ns && now >= window.end)
-			window.last = take_sample(work);
-		for (; at <= now && at < window.end && window.sent < window.capacity; at = next_arrival(a))
-			send_get(&connections[lrand48() % CONNECTIONS], at, at >= window.begin ? window.sent++ : WARM_UP);
-		poll_answers(false);
-	}
+	send_get(&connections[lrand48() % CONNECTIONS], intended, id);
 }
 
 int main(int argc, char **argv)
 {
-	if (argc != 10)
-		die("usage: mcload PORT RATE WARM_UP_S SECONDS SEED BURSTY FIRST_CPU LAST_CPU LATENCY_FILE");
-	int first_cpu = atoi(argv[7]), clients = atoi(argv[8]) - first_cpu + 1;
-	double rate = atof(argv[2]), warm_up = atof(argv[3]), seconds = atof(argv[4]);
-	struct arrivals a = { .rate = rate / clients, .bursty = atoi(argv[6]) };
-	uint64_t total;
+	static const struct protocol memcached = { open_connections, fill_connections, due, poll_answers };
 
-	make_pipes();
-	int client = become_clients(clients);
+	if (argc != 1 + ORDER_WORDS)
+		die("usage: mcload " ORDER);
+	struct order order = read_order(argv + 1);
 
-	pin(first_cpu + client, first_cpu + client);
-	srand48(atol(argv[5]) + client);
-	open_connections(atoi(argv[1]), client == 0);
-	if (client == 0 && unlink(argv[9]) && errno != ENOENT)
-		die("%s", argv[9]);
-	a.start = start_together(client, clients);
-	if (rate == 0) {
-		total = sum(client, clients, saturate(a.start, warm_up, seconds));
-		if (client == 0)
-			printf("saturation_rps=%.1f\n", total / seconds);
-		return 0;
-	}
-	struct work_slot *work = map_work();
-
-	open_window(&window, a.start, warm_up, seconds, a.rate);
-	offer(&a, work);
-	append_latencies(&window, argv[9]);
-	total = sum(client, clients, window.sent);
-	if (client == 0)
-		print_figures(&window, total);
-	return 0;
+	port = order.port;
+	return run_clients(&order, &memcached);
 }
