@@ -20,68 +20,68 @@ import (
 	"temper.dev/temper/lab/workload"
 )
 
-// AddService adds what a service needs, and returns where its program is in the guest.
-func (a Archive) AddService(ctx context.Context, c cache.Folder, s workload.Service, notify func(string)) (program string, err error) {
-	home := path.Join(plan.ServicesFolder, s.Name)
+// AddProgram adds what a user's program needs, and returns where its program is in the guest.
+func (a Archive) AddProgram(ctx context.Context, c cache.Folder, p workload.Program, notify func(string)) (program string, err error) {
+	home := path.Join(plan.ServicesFolder, p.Name)
 	a.dir(inArchive(home))
 	switch {
-	case s.Package != "":
-		program, err = a.addPackage(ctx, c, s, notify)
-	case s.Folder != "":
-		program, err = a.addFolder(home, s)
+	case p.Package != "":
+		program, err = a.addPackage(ctx, c, p, notify)
+	case p.Folder != "":
+		program, err = a.addFolder(home, p)
 	default:
-		program, err = a.addProgram(home, s)
+		program, err = a.addOwn(home, p)
 	}
 	if err != nil {
 		return "", err
 	}
-	for _, folder := range s.Folders {
+	for _, folder := range p.Folders {
 		a.dir(inArchive(folder))
 	}
-	for _, item := range s.Files {
+	for _, item := range p.Files {
 		if item.Host == "" {
 			a.Data(item.Guest, []byte(item.Text))
-		} else if err := a.bringOf(s, item.Guest, item.Host); err != nil {
+		} else if err := a.bringOf(p, item.Guest, item.Host); err != nil {
 			return "", err
 		}
 	}
-	return program, a.checkProgram(s, program)
+	return program, a.checkProgram(p, program)
 }
 
 // addFolder adds a folder of this host, in which the program is.
-func (a Archive) addFolder(home string, s workload.Service) (program string, err error) {
-	if err := a.bringOf(s, home, s.Folder); err != nil {
+func (a Archive) addFolder(home string, p workload.Program) (program string, err error) {
+	if err := a.bringOf(p, home, p.Folder); err != nil {
 		return "", err
 	}
-	program = path.Join(home, s.Command[0])
+	program = path.Join(home, p.Command[0])
 	if n, there := a[inArchive(program)]; !there || n.host == "" && n.target == "" {
-		return "", s.At.Fail(exit.NotFound, "write its path within the folder", "%s has no program %q", s.Folder, s.Command[0])
+		return "", p.At.Fail(exit.NotFound, "write its path within the folder", "%s has no program %q", p.Folder, p.Command[0])
 	}
 	return program, nil
 }
 
-// bringOf brings what a service names, and says where it names what is not there.
-func (a Archive) bringOf(s workload.Service, guest, host string) error {
+// bringOf brings what a program's user names, and says where it names what is not there.
+func (a Archive) bringOf(p workload.Program, guest, host string) error {
 	err := a.Bring(guest, host)
 	if errors.Is(err, fs.ErrNotExist) {
-		return s.At.Fail(exit.NotFound, "write a path from the file's folder on", "service %s: no file or folder %s", s.Name, host)
+		return p.At.Fail(exit.NotFound, "write a path from the file's folder on", "%s: no file or folder %s", p.Who(), host)
 	}
 	return err
 }
 
-// addProgram adds a program of this host: a path from the file's folder on, or a name to look up in PATH.
-func (a Archive) addProgram(home string, s workload.Service) (program string, err error) {
-	host := s.Command[0]
+// addOwn adds a program of this host: a path from the file's folder on, or a name to look up in PATH.
+func (a Archive) addOwn(home string, p workload.Program) (program string, err error) {
+	host := p.Command[0]
 	if strings.Contains(host, "/") {
 		if !filepath.IsAbs(host) {
-			host = filepath.Join(filepath.Dir(s.At.File), host)
+			host = filepath.Join(filepath.Dir(p.At.File), host)
 		}
 		_, err = os.Stat(host)
 	} else {
 		host, err = exec.LookPath(host)
 	}
 	if err != nil {
-		return "", s.At.Fail(exit.NotFound, "write a path of this host, or name the Debian package that has it", "no program %q: %v", s.Command[0], err)
+		return "", p.At.Fail(exit.NotFound, "write a path of this host, or name the Debian package that has it", "no program %q: %v", p.Command[0], err)
 	}
 	program = path.Join(home, filepath.Base(host))
 	return program, a.Bring(program, host)
@@ -107,14 +107,14 @@ func (a Archive) follow(at string) (end string, whole bool) {
 }
 
 // checkProgram refuses what is not executable, and a script whose interpreter the guest lacks. Of its own it has a shell.
-func (a Archive) checkProgram(s workload.Service, program string) error {
+func (a Archive) checkProgram(p workload.Program, program string) error {
 	n, there := a[inArchive(program)]
 	if end, whole := a.follow(program); there && !whole {
-		return s.At.Fail(exit.NotFound, "where it is of another package, install both on this host, and write the program's path without 'package'",
-			"%s is a link to %s, which is not there", s.Command[0], end)
+		return p.At.Fail(exit.NotFound, "where it is of another package, install both on this host, and write the program's path without 'package'",
+			"%s is a link to %s, which is not there", p.Command[0], end)
 	}
 	if there && n.target == "" && n.mode&0o111 == 0 {
-		return s.At.Fail(exit.Usage, "make it so with chmod +x", "%s is not executable", s.Command[0])
+		return p.At.Fail(exit.Usage, "make it so with chmod +x", "%s is not executable", p.Command[0])
 	}
 	text, err := os.ReadFile(n.host)
 	if err != nil || !bytes.HasPrefix(text, []byte("#!")) { // a link, or no script
@@ -126,7 +126,7 @@ func (a Archive) checkProgram(s workload.Service, program string) error {
 		return nil
 	}
 	if _, there := a[inArchive(words[0])]; !there {
-		return s.At.Fail(exit.NotFound, "bring it: under files, or as the package", "%s is a script for %s, which the guest does not have", s.Command[0], words[0])
+		return p.At.Fail(exit.NotFound, "bring it: under files, or as the package", "%s is a script for %s, which the guest does not have", p.Command[0], words[0])
 	}
 	return nil
 }
@@ -135,13 +135,13 @@ func (a Archive) checkProgram(s workload.Service, program string) error {
 var binDirs = []string{"usr/bin", "usr/sbin", "bin", "sbin", "usr/games"}
 
 // addPackage adds a package of Debian, its programs with what they need to start.
-func (a Archive) addPackage(ctx context.Context, c cache.Folder, s workload.Service, notify func(string)) (program string, err error) {
-	root, own, err := userland.Whole(ctx, c, notify, s.Package)
+func (a Archive) addPackage(ctx context.Context, c cache.Folder, p workload.Program, notify func(string)) (program string, err error) {
+	root, own, err := userland.Whole(ctx, c, notify, p.Package)
 	switch {
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	case err != nil:
-		return "", s.At.Fail(exit.StatusOf(err), "name a package of Debian "+userland.Suite, "package %s: %v", s.Package, err)
+		return "", p.At.Fail(exit.StatusOf(err), "name a package of Debian "+userland.Suite, "package %s: %v", p.Package, err)
 	}
 	if err := a.addPackaged(root, own); err != nil {
 		return "", err
@@ -152,18 +152,18 @@ func (a Archive) addPackage(ctx context.Context, c cache.Folder, s workload.Serv
 		if named {
 			programs = append(programs, path.Base(file))
 		}
-		if named && path.Base(file) == s.Command[0] || "/"+file == s.Command[0] {
+		if named && path.Base(file) == p.Command[0] || "/"+file == p.Command[0] {
 			return "/" + file, nil
 		}
 	}
-	if s.Command[0] == "sh" { // the guest's own, to prepare something first
+	if p.Command[0] == "sh" { // the guest's own, to prepare something first
 		return "/bin/sh", nil
 	}
 	cure := "choose from " + strings.Join(programs, ", ")
 	if len(programs) == 0 {
 		cure = "it has no program at all; name the package that has it, which is often one that this one depends on"
 	}
-	return "", s.At.Fail(exit.NotFound, cure, "package %s has no program %q", s.Package, s.Command[0])
+	return "", p.At.Fail(exit.NotFound, cure, "package %s has no program %q", p.Package, p.Command[0])
 }
 
 // addPackaged adds files of a package that was unpacked below root, and what the programs among them need.

@@ -50,26 +50,26 @@ func TestServicesTravel(t *testing.T) {
 	put(t, filepath.Join(dir, "page"), "x")
 	at := workload.Place{File: filepath.Join(dir, "f.yaml"), Line: 1, Column: 2}
 	for name, test := range map[string]struct {
-		service workload.Service
+		service workload.Program
 		program string
 		there   []string
 	}{
-		"a program beside the file": {workload.Service{Command: []string{"bin/program"}}, "/srv/mine/program",
+		"a program beside the file": {workload.Program{Command: []string{"bin/program"}}, "/srv/mine/program",
 			[]string{"srv/mine/program", "srv/lib/libown.so.1", "lib/x86_64-linux-gnu/libc.so.6"}},
-		"a program of PATH": {workload.Service{Command: []string{"gcc"}}, "/srv/mine/gcc", []string{"srv/mine/gcc", "lib/x86_64-linux-gnu/libc.so.6"}},
-		"a folder": {workload.Service{Folder: dir, Command: []string{"bin/program"}}, "/srv/mine/bin/program",
+		"a program of PATH": {workload.Program{Command: []string{"gcc"}}, "/srv/mine/gcc", []string{"srv/mine/gcc", "lib/x86_64-linux-gnu/libc.so.6"}},
+		"a folder": {workload.Program{Folder: dir, Command: []string{"bin/program"}}, "/srv/mine/bin/program",
 			[]string{"srv/mine/bin/program", "srv/mine/lib/libown.so.1", "srv/mine/page"}},
-		"a package":                     {workload.Service{Package: "shop", Command: []string{"shopd"}}, "/usr/sbin/shopd", []string{"usr/sbin/shopd", "etc/shop.conf"}},
-		"a package's link":              {workload.Service{Package: "shop", Command: []string{"/usr/bin/shop"}}, "/usr/bin/shop", []string{"usr/bin/shop"}},
-		"a package's program elsewhere": {workload.Service{Package: "shop", Command: []string{"/usr/lib/shop/bin/engine"}}, "/usr/lib/shop/bin/engine", []string{"usr/lib/shop/bin/engine"}},
-		"the guest's shell":             {workload.Service{Package: "shop", Command: []string{"sh"}}, "/bin/sh", []string{"usr/sbin/shopd"}},
-		"files and folders": {workload.Service{Command: []string{"bin/program"}, Folders: []string{"/var/lib/x"},
+		"a package":                     {workload.Program{Package: "shop", Command: []string{"shopd"}}, "/usr/sbin/shopd", []string{"usr/sbin/shopd", "etc/shop.conf"}},
+		"a package's link":              {workload.Program{Package: "shop", Command: []string{"/usr/bin/shop"}}, "/usr/bin/shop", []string{"usr/bin/shop"}},
+		"a package's program elsewhere": {workload.Program{Package: "shop", Command: []string{"/usr/lib/shop/bin/engine"}}, "/usr/lib/shop/bin/engine", []string{"usr/lib/shop/bin/engine"}},
+		"the guest's shell":             {workload.Program{Package: "shop", Command: []string{"sh"}}, "/bin/sh", []string{"usr/sbin/shopd"}},
+		"files and folders": {workload.Program{Command: []string{"bin/program"}, Folders: []string{"/var/lib/x"},
 			Files: []workload.Item{{Guest: "/etc/page", Host: filepath.Join(dir, "page")}, {Guest: "/etc/text", Text: "y"}}},
 			"/srv/mine/program", []string{"var/lib/x", "etc/page", "etc/text"}},
 	} {
 		test.service.Name, test.service.At = "mine", at
 		a := Archive{}
-		program, err := a.AddService(t.Context(), packaged(t), test.service, func(string) {})
+		program, err := a.AddProgram(t.Context(), packaged(t), test.service, func(string) {})
 		if err != nil || program != test.program {
 			t.Errorf("%s: program %q, want %q; %v", name, program, test.program, err)
 		}
@@ -91,33 +91,33 @@ func TestServicesThatCannotTravel(t *testing.T) {
 	put(t, filepath.Join(dir, "script"), "#!/usr/bin/ruby -w\n")
 	file := filepath.Join(dir, "f.yaml")
 	for name, test := range map[string]struct {
-		service workload.Service
+		service workload.Program
 		want    string
 		status  int
 	}{
-		"no such program": {workload.Service{Command: []string{"bin/none"}}, file + `:4:2: no program "bin/none": stat ` + dir +
+		"no such program": {workload.Program{Command: []string{"bin/none"}}, file + `:4:2: no program "bin/none": stat ` + dir +
 			`/bin/none: no such file or directory; write a path of this host, or name the Debian package that has it`, exit.NotFound},
-		"not in PATH": {workload.Service{Command: []string{"no-such-server"}}, file + `:4:2: no program "no-such-server": exec: "no-such-server": ` +
+		"not in PATH": {workload.Program{Command: []string{"no-such-server"}}, file + `:4:2: no program "no-such-server": exec: "no-such-server": ` +
 			`executable file not found in $PATH; write a path of this host, or name the Debian package that has it`, exit.NotFound},
-		"not in the folder": {workload.Service{Folder: dir, Command: []string{"bin"}}, file + `:4:2: ` + dir + ` has no program "bin"; write its path within the folder`, exit.NotFound},
-		"not in the package": {workload.Service{Package: "shop", Command: []string{"shopx"}},
+		"not in the folder": {workload.Program{Folder: dir, Command: []string{"bin"}}, file + `:4:2: ` + dir + ` has no program "bin"; write its path within the folder`, exit.NotFound},
+		"not in the package": {workload.Program{Package: "shop", Command: []string{"shopx"}},
 			file + `:4:2: package shop has no program "shopx"; choose from shopd, shop, other`, exit.NotFound},
-		"in no package": {workload.Service{Package: "shops", Command: []string{"shopd"}},
+		"in no package": {workload.Program{Package: "shops", Command: []string{"shopd"}},
 			file + `:4:2: package shops has no program "shopd"; it has no program at all; name the package that has it, which is often one that this one depends on`, exit.NotFound},
-		"a link to what is not there": {workload.Service{Package: "shop", Command: []string{"other"}},
+		"a link to what is not there": {workload.Program{Package: "shop", Command: []string{"other"}},
 			file + `:4:2: other is a link to /usr/bin/of-another-package, which is not there; where it is of another package, install both on this host, ` +
 				`and write the program's path without 'package'`, exit.NotFound},
-		"no such folder": {workload.Service{Folder: dir + "/none", Command: []string{"x"}},
+		"no such folder": {workload.Program{Folder: dir + "/none", Command: []string{"x"}},
 			file + ":4:2: service mine: no file or folder " + dir + "/none; write a path from the file's folder on", exit.NotFound},
-		"another processor": {workload.Service{Command: []string{"./arm"}}, dir + "/arm is for AARCH64, and the guest's processor is x86-64; bring one for x86-64", exit.Usage},
-		"not executable":    {workload.Service{Command: []string{"./page"}}, file + ":4:2: ./page is not executable; make it so with chmod +x", exit.Usage},
-		"a script for what is not there": {workload.Service{Command: []string{"./script"}},
+		"another processor": {workload.Program{Command: []string{"./arm"}}, dir + "/arm is for AARCH64, and the guest's processor is x86-64; bring one for x86-64", exit.Usage},
+		"not executable":    {workload.Program{Command: []string{"./page"}}, file + ":4:2: ./page is not executable; make it so with chmod +x", exit.Usage},
+		"a script for what is not there": {workload.Program{Command: []string{"./script"}},
 			file + ":4:2: ./script is a script for /usr/bin/ruby, which the guest does not have; bring it: under files, or as the package", exit.NotFound},
-		"a file that is not there": {workload.Service{Command: []string{"bin/program"}, Files: []workload.Item{{Guest: "/x", Host: dir + "/none"}}},
+		"a file that is not there": {workload.Program{Command: []string{"bin/program"}, Files: []workload.Item{{Guest: "/x", Host: dir + "/none"}}},
 			file + ":4:2: service mine: no file or folder " + dir + "/none; write a path from the file's folder on", exit.NotFound},
 	} {
 		test.service.Name, test.service.At = "mine", workload.Place{File: file, Line: 4, Column: 2}
-		_, err := Archive{}.AddService(t.Context(), packaged(t), test.service, func(string) {})
+		_, err := Archive{}.AddProgram(t.Context(), packaged(t), test.service, func(string) {})
 		if err == nil || err.Error() != test.want || exit.StatusOf(err) != test.status {
 			t.Errorf("%s:\ngot  %v (status %d)\nwant %s", name, err, exit.StatusOf(err), test.want)
 		}
@@ -128,8 +128,8 @@ func TestServicesThatCannotTravel(t *testing.T) {
 func TestServicesAreInterrupted(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	interrupt()
-	s := workload.Service{Name: "mine", Package: "shop", Command: []string{"shopd"}}
-	if _, err := (Archive{}).AddService(ctx, cache.Folder(t.TempDir()), s, func(string) {}); !errors.Is(err, context.Canceled) {
+	s := workload.Program{Name: "mine", Package: "shop", Command: []string{"shopd"}}
+	if _, err := (Archive{}).AddProgram(ctx, cache.Folder(t.TempDir()), s, func(string) {}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
 }

@@ -80,14 +80,20 @@ func (l *ladder) sampleUse(after, seconds float64) func() (use, error) {
 }
 
 func (l *ladder) sample() (useSample, error) {
-	text, err := os.ReadFile(l.cgroup("critical/cpu.stat"))
+	used, err := l.used("critical")
+	return useSample{time.Now(), used}, err
+}
+
+// used is the CPU time that a cgroup has used.
+func (l *ladder) used(cgroup string) (time.Duration, error) {
+	text, err := os.ReadFile(l.cgroup(cgroup + "/cpu.stat"))
 	if err != nil {
-		return useSample{}, err
+		return 0, err
 	}
 	first, _, _ := strings.Cut(string(text), "\n")
 	usec, err := strconv.ParseInt(strings.TrimPrefix(first, "usage_usec "), 10, 64)
 	if err != nil {
-		return useSample{}, fmt.Errorf("critical/cpu.stat begins with %q", first)
+		return 0, fmt.Errorf("%s/cpu.stat begins with %q", cgroup, first)
 	}
-	return useSample{time.Now(), time.Duration(usec) * time.Microsecond}, nil
+	return time.Duration(usec) * time.Microsecond, nil
 }

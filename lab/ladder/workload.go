@@ -88,6 +88,9 @@ func (w *workload) load(ctx context.Context, l *ladder, warmUp, seconds float64,
 
 // ask has the client offer a rate, or with rate 0 as much as is answered.
 func (w *workload) ask(ctx context.Context, l *ladder, rate, warmUp, seconds float64, seed int64) (map[string]float64, error) {
+	if w.Client.Command != nil {
+		return l.runClientCommand(ctx, *w.Client.Command, rate, seconds, seed)
+	}
 	last := l.CPUs + plan.GeneratorCPUs(l.CPUs) - 1
 	words := []any{w.Client.Port(), rate, warmUp, seconds, seed, bit(l.Bursty), l.CPUs, last, l.latencyFile()}
 	prepare := bit(w.started)
@@ -229,8 +232,16 @@ func (l *ladder) logOf(service string) string { return filepath.Join(l.Dir, serv
 // lastWords quotes the end of what a service has said.
 func (l *ladder) lastWords(service string) string {
 	text, err := os.ReadFile(l.logOf(service))
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	if err != nil || lines[0] == "" {
+	if err != nil {
+		return lastLines("")
+	}
+	return lastLines(string(text))
+}
+
+// lastLines quotes the end of what a program has said.
+func lastLines(said string) string {
+	lines := strings.Split(strings.TrimSpace(said), "\n")
+	if lines[0] == "" {
 		return "; it said nothing"
 	}
 	const most = 5

@@ -1,5 +1,8 @@
 package plan
 
+// ClientName is the folder, below ServicesFolder, of a client that is a command. No service may be called so.
+const ClientName = "client"
+
 // WorkloadFile is where the guest finds a workload, if it has one.
 const WorkloadFile = "/workload.json"
 
@@ -28,6 +31,7 @@ type Client struct {
 	Memcached *MemcachedClient `json:"memcached,omitempty"`
 	Redis     *RedisClient     `json:"redis,omitempty"`
 	Postgres  *PostgresClient  `json:"postgres,omitempty"`
+	Command   *CommandClient   `json:"command,omitempty"`
 }
 
 // HTTPClient asks for one page (the load folder's httpload.c).
@@ -63,9 +67,31 @@ type PostgresClient struct {
 	Keys        int    `json:"keys"` // $1 is a random number from 1 to this
 }
 
-// Program is the load generator of a client.
+// CommandClient is any program that offers a load by itself, and prints what it measured.
+type CommandClient struct {
+	Command     []string `json:"command"` // the first word is a path in the guest
+	Environment []string `json:"environment,omitempty"`
+	Port        int      `json:"port,omitempty"` // of a service; 0: none has one
+	Unit        string   `json:"unit,omitempty"` // of an HDR histogram log's values, of Units
+}
+
+// Units of latencies, in ns.
+var Units = map[string]float64{"ns": 1, "us": 1e3, "ms": 1e6}
+
+// Words of a client's command and environment that its lab replaces.
+const (
+	AddressWord = "{address}"
+	PortWord    = "{port}"
+	RateWord    = "{rate}"
+	SecondsWord = "{seconds}"
+	SeedWord    = "{seed}"
+)
+
+// Program is the load generator of a client; "": the client is a command.
 func (c Client) Program() string {
 	switch {
+	case c.Command != nil:
+		return ""
 	case c.HTTP != nil:
 		return "httpload"
 	case c.Redis != nil:
@@ -79,6 +105,8 @@ func (c Client) Program() string {
 // Port is the one that the client connects to.
 func (c Client) Port() int {
 	switch {
+	case c.Command != nil:
+		return c.Command.Port
 	case c.HTTP != nil:
 		return c.HTTP.Port
 	case c.Redis != nil:

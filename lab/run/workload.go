@@ -14,17 +14,20 @@ import (
 func OpenWorkload(ctx context.Context, o Options, f *workload.File) (*Lab, plan.Plan, error) {
 	var p plan.Plan
 	l, err := open(ctx, o, f.Arms, func(ctx context.Context, l *Lab, notify func(string)) (image.Archive, error) {
-		client, err := l.assets.File("build/guest/" + f.Client.Program())
-		if err != nil {
-			return nil, err
-		}
 		a := image.Archive{}
-		a.Program("bin/"+f.Client.Program(), client)
+		if name := f.Client.Program(); name != "" {
+			client, err := l.assets.File("build/guest/" + name)
+			if err != nil {
+				return nil, err
+			}
+			a.Program("bin/"+name, client)
+		}
 		// There is no name server.
 		a.Data("etc/hosts", []byte("127.0.0.1 localhost\n::1 localhost\n"))
-		programs := map[string]string{}
-		for _, s := range f.Services {
-			programs[s.Name], err = a.AddService(ctx, l.cache, s, notify)
+		places := map[string]string{}
+		for _, p := range f.Programs() {
+			var err error
+			places[p.Name], err = a.AddProgram(ctx, l.cache, p, notify)
 			switch {
 			case errors.Is(err, context.Canceled):
 				return nil, interrupted()
@@ -32,7 +35,7 @@ func OpenWorkload(ctx context.Context, o Options, f *workload.File) (*Lab, plan.
 				return nil, err
 			}
 		}
-		p = f.Plan(programs)
+		p = f.Plan(places)
 		text, err := json.Marshal(p.Workload)
 		a.Data(plan.WorkloadFile, text)
 		return a, errors.Join(err, CheckPlan(p))

@@ -17,32 +17,47 @@ type File struct {
 	Name     string
 	Services []Service
 	Client   plan.Client
-	Rate     float64 // requests a second; 0: Load is given
-	Load     float64 // fraction of measured saturation
-	CPUs     int
-	Arms     []string
-	Steps    []int
-	Seeds    []int64
-	Seconds  float64
-	WarmUp   float64
+	// ClientProgram is what has to be there for a client that is a command. nil: it is built in.
+	ClientProgram *Program
+	Rate          float64 // requests a second; 0: Load is given
+	Load          float64 // fraction of measured saturation
+	CPUs          int
+	Arms          []string
+	Steps         []int
+	Seeds         []int64
+	Seconds       float64
+	WarmUp        float64
 }
 
-// Service is one program, and what has to be there for it.
-type Service struct {
-	Name        string
+// Program is one that a user names, and what has to be there for it.
+type Program struct {
+	Name        string // of its folder below plan.ServicesFolder
 	Package     string // of Debian; its programs are looked up first
 	Folder      string // of this host
 	Command     []string
 	Files       []Item
 	Folders     []string // of the guest, empty ones that the program expects
 	Environment []string
-	Port        int
-	AsUser      bool // service, not root
 
 	At Place // of the command
 }
 
-// Item is a file or folder that a service wants in the guest: copied from Host, or with that Text.
+// Who is what messages call it.
+func (p Program) Who() string {
+	if p.Name == plan.ClientName {
+		return "the client"
+	}
+	return "service " + p.Name
+}
+
+// Service is a program that clients ask.
+type Service struct {
+	Program
+	Port   int
+	AsUser bool // service, not root
+}
+
+// Item is a file or folder that a program wants in the guest: copied from Host, or with that Text.
 type Item struct {
 	Guest, Host, Text string
 }
@@ -78,13 +93,30 @@ func parse(path string, text []byte) (*File, error) {
 	return f, nil
 }
 
-// Plan is the ladder that the file asks for, of the first seed, where each service's program is at a path of the guest.
-func (f *File) Plan(programs map[string]string) plan.Plan {
+// Programs are all that the file names.
+func (f *File) Programs() (all []Program) {
+	for _, s := range f.Services {
+		all = append(all, s.Program)
+	}
+	if f.ClientProgram != nil {
+		all = append(all, *f.ClientProgram)
+	}
+	return all
+}
+
+// Plan is the ladder that the file asks for, of the first seed, where each program is at a path of the guest.
+func (f *File) Plan(places map[string]string) plan.Plan {
+	command := func(p Program) []string { return append([]string{places[p.Name]}, p.Command[1:]...) }
 	w := &plan.Workload{Client: f.Client, Rate: f.Rate}
 	for _, s := range f.Services {
 		w.Services = append(w.Services, plan.Service{
-			Name: s.Name, Command: append([]string{programs[s.Name]}, s.Command[1:]...), Environment: s.Environment, Port: s.Port, AsUser: s.AsUser,
+			Name: s.Name, Command: command(s.Program), Environment: s.Environment, Port: s.Port, AsUser: s.AsUser,
 		})
+	}
+	if p := f.ClientProgram; p != nil {
+		c := *f.Client.Command
+		c.Command, c.Environment = command(*p), p.Environment
+		w.Client.Command = &c
 	}
 	return plan.Plan{
 		Scenario: f.Name, Arms: f.Arms, Steps: f.Steps, Seed: f.Seeds[0], CPUs: f.CPUs, Seconds: f.Seconds, WarmUp: f.WarmUp,

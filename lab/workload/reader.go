@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"path/filepath"
@@ -143,7 +144,7 @@ func (r reader) file(n *yaml.Node, f *File) error {
 	err := r.mapping(n, "a workload",
 		as("name", &f.Name, r.name),
 		field{"services", func(n *yaml.Node) error { return r.services(n, f) }},
-		field{"client", func(n *yaml.Node) error { client = n; return r.client(n, &f.Client) }},
+		field{"client", func(n *yaml.Node) error { client = n; return r.client(n, f) }},
 		as("rate", &f.Rate, r.numbers(1e6)),
 		as("load", &f.Load, r.numbers(1)),
 		as("cpus", &f.CPUs, r.wholes(1, 16)),
@@ -167,6 +168,9 @@ func (r reader) file(n *yaml.Node, f *File) error {
 	case f.Rate == 0 && f.Load == 0:
 		f.Load = 0.5
 	}
+	if err := r.offered(client, f); err != nil {
+		return err
+	}
 	return r.listened(client, f)
 }
 
@@ -179,7 +183,12 @@ func (r reader) listened(n *yaml.Node, f *File) error {
 		}
 		of[s.Port] = s.Name
 	}
-	if port := f.Client.Port(); of[port] == "" {
+	if c := f.Client.Command; c != nil && c.Port == 0 { // the last one's, which is often the front end
+		for _, s := range f.Services {
+			c.Port = cmp.Or(s.Port, c.Port)
+		}
+	}
+	if port := f.Client.Port(); port != 0 && of[port] == "" {
 		return r.fail(n, fmt.Sprintf("write 'ready: %d' in the service that does", port), "no service is ready on port %d, which the client asks", port)
 	}
 	return nil
@@ -239,36 +248,52 @@ func (r reader) seeds(n *yaml.Node, f *File) error {
 
 func (r reader) services(n *yaml.Node, f *File) error {
 	return r.list(n, "services", func(item *yaml.Node) error {
-		s := Service{At: r.place(item)}
-		err := r.mapping(item, "a service",
-			as("name", &s.Name, func(n *yaml.Node, _ string) (string, error) { return r.name(n, "service") }),
-			as("package", &s.Package, r.text),
-			as("folder", &s.Folder, r.hostPath),
-			field{"command", func(n *yaml.Node) error {
-				s.At = r.place(n)
-				return r.texts(n, "command", &s.Command)
-			}},
-			field{"files", func(n *yaml.Node) error { return r.files(n, &s.Files) }},
-			field{"folders", func(n *yaml.Node) error { return r.folders(n, &s.Folders) }},
-			field{"environment", func(n *yaml.Node) error { return r.environment(n, &s.Environment) }},
-			as("ready", &s.Port, r.wholes(1, mostPort)),
-			field{"user", func(n *yaml.Node) error { return r.user(n, &s.AsUser) }},
-		)
+		s := Service{Program: Program{At: r.place(item)}}
+		err := r.mapping(item, "a service", append(
+			[]field{as("name", &s.Name, func(n *yaml.Node, _ string) (string, error) { return r.name(n, "service") })},
+			append(r.program(&s.Program),
+				as("ready", &s.Port, r.wholes(1, mostPort)),
+				field{"user", func(n *yaml.Node) error { return r.user(n, &s.AsUser) }},
+			)...)...)
 		switch {
 		case err != nil:
 			return err
 		case s.Name == "":
 			return r.fail(item, "give it one", "the service has no name")
+		case s.Name == plan.ClientName:
+			return r.fail(item, "choose another", "%s is the client's own name", s.Name)
 		case slices.ContainsFunc(f.Services, func(o Service) bool { return o.Name == s.Name }):
 			return r.fail(item, "give each its own", "two services are called %s", s.Name)
-		case len(s.Command) == 0:
-			return r.fail(item, "write its program and arguments, as [nginx, -q]", "service %s has no command", s.Name)
-		case s.Package != "" && s.Folder != "":
-			return r.fail(item, "leave one out", "service %s has both a package and a folder", s.Name)
 		}
 		f.Services = append(f.Services, s)
-		return nil
+		return r.complete(item, s.Program)
 	})
+}
+
+// program are the fields of a program that a user names.
+func (r reader) program(p *Program) []field {
+	return []field{
+		as("package", &p.Package, r.text),
+		as("folder", &p.Folder, r.hostPath),
+		{"command", func(n *yaml.Node) error {
+			p.At = r.place(n)
+			return r.texts(n, "command", &p.Command)
+		}},
+		{"files", func(n *yaml.Node) error { return r.files(n, &p.Files) }},
+		{"folders", func(n *yaml.Node) error { return r.folders(n, &p.Folders) }},
+		{"environment", func(n *yaml.Node) error { return r.environment(n, &p.Environment) }},
+	}
+}
+
+// complete refuses a program that cannot be found or started.
+func (r reader) complete(n *yaml.Node, p Program) error {
+	switch {
+	case len(p.Command) == 0:
+		return r.fail(n, "write its program and arguments, as [nginx, -q]", "%s has no command", p.Who())
+	case p.Package != "" && p.Folder != "":
+		return r.fail(n, "leave one out", "%s has both a package and a folder", p.Who())
+	}
+	return nil
 }
 
 func (r reader) user(n *yaml.Node, asUser *bool) error {
@@ -346,7 +371,7 @@ func (r reader) environment(n *yaml.Node, to *[]string) error {
 }
 
 // clientNames are the clients that there are.
-const clientNames = "http, memcached, redis, postgres"
+const clientNames = "http, memcached, redis, postgres, command"
 
 // What clients have.
 const (
@@ -357,21 +382,23 @@ const (
 	defaultConnections = 32
 )
 
-func (r reader) client(n *yaml.Node, c *plan.Client) error {
+func (r reader) client(n *yaml.Node, f *File) error {
+	c, p := &f.Client, Program{Name: plan.ClientName, At: r.place(n)}
+	own := plan.CommandClient{}
 	var found []string
-	one := func(name string, read func(*yaml.Node) error) field {
-		return field{name, func(n *yaml.Node) error {
-			found = append(found, name)
-			return read(n)
+	one := func(o field) field {
+		return field{o.name, func(n *yaml.Node) error {
+			found = append(found, o.name)
+			return o.read(n)
 		}}
 	}
-	err := r.mapping(n, "a client",
-		one("http", func(n *yaml.Node) (err error) { c.HTTP, err = r.httpClient(n); return err }),
-		one("memcached", func(n *yaml.Node) error {
+	fields := []field{
+		one(field{"http", func(n *yaml.Node) (err error) { c.HTTP, err = r.httpClient(n); return err }}),
+		one(field{"memcached", func(n *yaml.Node) error {
 			c.Memcached = &plan.MemcachedClient{Port: 11211}
 			return r.mapping(n, "a memcached client", as("port", &c.Memcached.Port, r.wholes(1, mostPort)))
-		}),
-		one("redis", func(n *yaml.Node) error {
+		}}),
+		one(field{"redis", func(n *yaml.Node) error {
 			c.Redis = &plan.RedisClient{Port: 6379, Connections: defaultConnections, Keys: 1000, ValueSize: 100}
 			return r.mapping(n, "a redis client",
 				as("port", &c.Redis.Port, r.wholes(1, mostPort)),
@@ -379,13 +406,61 @@ func (r reader) client(n *yaml.Node, c *plan.Client) error {
 				as("keys", &c.Redis.Keys, r.wholes(1, mostKeys)),
 				as("valueSize", &c.Redis.ValueSize, r.wholes(1, mostValue)),
 				as("writes", &c.Redis.Writes, r.share))
-		}),
-		one("postgres", func(n *yaml.Node) (err error) { c.Postgres, err = r.postgresClient(n); return err }),
-	)
-	if err == nil && len(found) != 1 {
-		return r.fail(n, "choose one of "+clientNames, "a workload has one client")
+		}}),
+		one(field{"postgres", func(n *yaml.Node) (err error) { c.Postgres, err = r.postgresClient(n); return err }}),
 	}
-	return err
+	commandOnly := append(r.program(&p), as("port", &own.Port, r.wholes(1, mostPort)), as("unit", &own.Unit, r.unit))
+	var stray *yaml.Node // the first field that a built-in client has not
+	for _, o := range commandOnly {
+		if o.name == "command" {
+			fields = append(fields, one(o))
+			continue
+		}
+		fields = append(fields, field{o.name, func(n *yaml.Node) error {
+			if stray == nil {
+				stray = n
+			}
+			return o.read(n)
+		}})
+	}
+	err := r.mapping(n, "a client", fields...)
+	switch {
+	case err != nil:
+		return err
+	case len(found) != 1:
+		return r.fail(n, "choose one of "+clientNames, "a workload has one client")
+	case len(p.Command) > 0:
+		c.Command, f.ClientProgram = &own, &p
+		return r.complete(n, p)
+	case stray != nil:
+		return r.fail(stray, "leave it out", "this is for a client that is a command, and %s is built in", found[0])
+	}
+	return nil
+}
+
+func (r reader) unit(n *yaml.Node, what string) (string, error) {
+	if _, known := plan.Units[n.Value]; !known {
+		return "", r.fail(n, "choose ns, us or ms", "no unit %q", n.Value)
+	}
+	return n.Value, nil
+}
+
+// offered says what a client that is a command lacks to be told what to offer.
+func (r reader) offered(n *yaml.Node, f *File) error {
+	p := f.ClientProgram
+	if p == nil {
+		return nil
+	}
+	if f.Rate == 0 {
+		return r.fail(n, "write rate: 1000", "a client that is a command cannot measure the saturation, and needs a rate")
+	}
+	words := strings.Join(append(slices.Clone(p.Command), p.Environment...), " ")
+	for _, word := range []string{plan.RateWord, plan.SecondsWord} {
+		if !strings.Contains(words, word) {
+			return p.At.Fail(exit.Config, "write it in the command or the environment, where the program takes it", "the client is not told %s", word)
+		}
+	}
+	return nil
 }
 
 func (r reader) postgresClient(n *yaml.Node) (*plan.PostgresClient, error) {

@@ -43,29 +43,45 @@ touch /run/attached
 exec /opt/scx_temper "$@"
 `
 
-func TestAProgramOfOnesOwn(t *testing.T) {
+func root(t *testing.T) string {
+	t.Helper()
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	run := func(name string, args ...string) (stdout, stderr string) {
-		t.Helper()
-		cmd := exec.CommandContext(t.Context(), name, args...)
-		cmd.Dir = dir
-		var out, errs bytes.Buffer
-		cmd.Stdout, cmd.Stderr = &out, &errs
-		if err := cmd.Run(); err != nil {
-			t.Fatalf("%s: %v\n%s%s", name, err, out.String(), errs.String())
-		}
-		return out.String(), errs.String()
+	return root
+}
+
+// lab is the program that is tested.
+func lab(t *testing.T) string { return filepath.Join(root(t), "bin/temper-lab") }
+
+// run runs a program in a folder.
+func run(t *testing.T, dir, name string, args ...string) (stdout, stderr string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), name, args...)
+	cmd.Dir = dir
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%s: %v\n%s%s", name, err, out.String(), errs.String())
 	}
-	// Linked to the C library, so that it starts only where its libraries have come with it.
-	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-linkmode=external", "-o", filepath.Join(dir, "server"), "./server")
-	build.Env = append(os.Environ(), "CGO_ENABLED=1")
-	if out, err := build.CombinedOutput(); err != nil {
+	return out.String(), errs.String()
+}
+
+// build builds a program of this folder into another, linked to the C library, so that it starts only where its libraries
+// have come with it.
+func build(t *testing.T, dir, name string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-linkmode=external", "-o", filepath.Join(dir, name), "./"+name)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=1")
+	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
+}
+
+func TestAProgramOfOnesOwn(t *testing.T) {
+	root, dir := root(t), t.TempDir()
+	build(t, dir, "server")
 	if err := os.WriteFile(filepath.Join(dir, "mine.yaml"), []byte(workload), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -80,8 +96,7 @@ func TestAProgramOfOnesOwn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	program := filepath.Join(root, "bin/temper-lab")
-	out, _ := run(program, "bench", "run", "mine.yaml", "--assets", "assets")
+	out, _ := run(t, dir, lab(t), "bench", "run", "mine.yaml", "--assets", "assets")
 	path := filepath.Join(dir, "mine-records", "mine-2cpu-seed1.json")
 	record, err := bench.ReadRecord(path)
 	if err != nil {
@@ -128,7 +143,7 @@ func TestAProgramOfOnesOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, told := run(program, "bench", "run", "mine.yaml", "--assets", "assets")
+	again, told := run(t, dir, lab(t), "bench", "run", "mine.yaml", "--assets", "assets")
 	after, err := os.Stat(path)
 	if err != nil || !after.ModTime().Equal(before.ModTime()) || again != out || !strings.Contains(told, "recorded earlier") {
 		t.Errorf("run again: %v, said %s, told %s", err, again, told)
