@@ -10,7 +10,7 @@ CC ?= gcc
 GOFLAGS_REPRODUCIBLE := -trimpath -buildvcs=false
 GOFLAGS_STATIC := $(GOFLAGS_REPRODUCIBLE) -ldflags='-s -w'
 CFLAGS_GUEST := -O2 -Wall -Wextra -Werror -D_GNU_SOURCE -static -pthread
-GUEST_LOAD := chain churn cost crowd httpload lateness mcload pgload preempt quantum reach readers redisload resize share spin web
+GUEST_LOAD := chain churn cost crowd httpload lateness mcload pgload preempt quantum reach readers redisload resize share spin web work
 
 # One version for all. COMMIT is a release's ('make dist'): programs of other builds change with their sources only.
 VERSION := $(shell cat VERSION)

@@ -24,13 +24,15 @@ FILE is YAML. It names services, a client, and what to measure. A service is a p
 package of Debian. Files travel by themselves: the loader and the shared libraries of each program come with it. Each
 service has a cgroup of its own, with tier critical under Temper's arms, on the application CPUs. The client has CPUs
 of its own. It asks in HTTP/1.1, as memcached's, Redis's or PostgreSQL's clients do, or it is any command that prints an
-HDR histogram. Requests are due at times that do not depend on the answers, and latency counts from then.
+HDR histogram. Requests are due at times that do not depend on the answers, and latency counts from then. Background
+work is spinners, or any command that runs over and over.
 
 Each seed is one boot of the deterministic machine, and gives one record. A run can be interrupted: run again, it skips
 the seeds that are recorded. Where a service ends, or an arm's scheduler does not load, the windows are marked, and the
 others count. docs/start/workload.md has every field.`,
 		Example: `  temper-lab bench run lab/workloads/nginx.yaml
   temper-lab bench run lab/workloads/postgres.yaml
+  temper-lab bench run lab/workloads/memcached-sysbench.yaml
   temper-lab bench run service.yaml --out records/service --jobs 2
   temper-lab bench report nginx-records/*.json --html report.html`,
 		Args: cli.UsageArgs(cobra.ExactArgs(1)),

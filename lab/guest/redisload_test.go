@@ -29,6 +29,9 @@ func readCommand(in *bufio.Reader) (words []string, err error) {
 	return words, nil
 }
 
+// lastKey is the last of ten.
+const lastKey = "0000009"
+
 // store answers as Redis does, but for an answer to GET of its own.
 func store(get string, gets, sets *atomic.Int64) func(net.Conn) {
 	return func(c net.Conn) {
@@ -37,7 +40,9 @@ func store(get string, gets, sets *atomic.Int64) func(net.Conn) {
 			if err != nil {
 				return
 			}
-			if words[0] == "SET" && len(words[1]) == 7 && words[2] == strings.Repeat("x", 20) {
+			if len(words[1]) != len(lastKey) || words[1] > lastKey {
+				trickle(c, "-ERR no key is "+words[1]+"\r\n")
+			} else if words[0] == "SET" && words[2] == strings.Repeat("x", 20) {
 				sets.Add(1)
 				trickle(c, "+OK\r\n")
 			} else if words[0] == "GET" {

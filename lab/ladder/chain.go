@@ -11,7 +11,7 @@ type chain struct{}
 
 const chainRatePerCPU = 45.0 // requests a second: about a fifth of the machine
 
-func (chain) background() string { return spinner }
+func (chain) background() worker { return spinner }
 
 func (chain) threads() string { return "chain" }
 

@@ -13,7 +13,7 @@ type memcached struct{}
 // port is not memcached's own: a host may run one already.
 const port = 11411
 
-func (memcached) background() string { return spinner }
+func (memcached) background() worker { return spinner }
 
 func (memcached) threads() string { return "mc-worker" }
 

@@ -12,8 +12,8 @@ import (
 
 // service is the latency-critical side of a scenario.
 type service interface {
-	// background is the program of the workers beside it.
-	background() string
+	// background is what the workers beside it run.
+	background() worker
 	// threads is what its threads are called.
 	threads() string
 	// calibrate brings the service up, finds the rate to offer, warms up, and returns the

@@ -11,7 +11,7 @@ type web struct{}
 // webTime is what a request takes alone.
 const webTime = 3 * time.Millisecond
 
-func (web) background() string { return resizer }
+func (web) background() worker { return resizer }
 
 func (web) threads() string { return "web" }
 

@@ -52,6 +52,9 @@ func (l *ladder) runWindow(ctx context.Context, arm plan.Arm, background int) (*
 	step.Scheduler = after.ops
 	step.InvalidReason = invalidReason(arm, before, after, step)
 	if step.InvalidReason == "" {
+		step.InvalidReason, err = l.endedReason(workers)
+	}
+	if err == nil && step.InvalidReason == "" {
 		step.InvalidReason, err = policyReason(arm.BackgroundPolicy, workers)
 	}
 	step.Valid = step.InvalidReason == ""

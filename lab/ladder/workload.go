@@ -36,7 +36,13 @@ type lost struct{ reason string }
 
 func (e *lost) Error() string { return e.reason }
 
-func (*workload) background() string { return spinner }
+func (w *workload) background() worker {
+	if w.Background == nil {
+		return spinner
+	}
+	b := w.Background
+	return worker{program: "work", words: append([]string{b.Count, b.Counter}, b.Command...), environment: b.Environment, command: true}
+}
 
 // threads: arms that have to know them are refused.
 func (*workload) threads() string { return "" }
@@ -50,6 +56,13 @@ func (w *workload) calibrate(ctx context.Context, l *ladder) (float64, error) {
 		if err := os.Mkdir(l.cgroup("critical/"+s.Name), 0o755); err != nil {
 			return 0, err
 		}
+	}
+	if w.Background != nil { // one that does not start is told at once
+		_, stop, err := l.startBackground(ctx, w.background(), 1, l.CPUs)
+		if err != nil {
+			return 0, err
+		}
+		stop()
 	}
 	l.rate = w.Rate
 	saturation := 0.0

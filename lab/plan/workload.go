@@ -1,7 +1,16 @@
 package plan
 
-// ClientName is the folder, below ServicesFolder, of a client that is a command. No service may be called so.
-const ClientName = "client"
+import (
+	"strings"
+
+	"temper.dev/temper/internal/evidence/bench"
+)
+
+// Folders below ServicesFolder of commands that are no services. No service may be called so.
+const (
+	ClientName     = "client"
+	BackgroundName = "background"
+)
 
 // WorkloadFile is where the guest finds a workload, if it has one.
 const WorkloadFile = "/workload.json"
@@ -13,7 +22,9 @@ const ServicesFolder = "/srv"
 type Workload struct {
 	Services []Service `json:"services"` // in the order to start
 	Client   Client    `json:"client"`
-	Rate     float64   `json:"rate_rps,omitempty"` // that is offered; 0: the plan's load of measured saturation
+	// Background is what runs beside, in place of spinners; nil: those.
+	Background *Background `json:"background,omitempty"`
+	Rate       float64     `json:"rate_rps,omitempty"` // that is offered; 0: the plan's load of measured saturation
 }
 
 // Service is one process, with what it starts.
@@ -24,6 +35,33 @@ type Service struct {
 	Port        int      `json:"port,omitempty"`    // on which it takes connections once it is ready; 0: it is ready at once
 	AsUser      bool     `json:"as_user,omitempty"` // not root, which some refuse, but ServiceUser
 }
+
+// Background is a command that each background worker runs over and over (the load folder's work.c).
+type Background struct {
+	Command     []string `json:"command"` // the first word is a path in the guest
+	Environment []string `json:"environment,omitempty"`
+	Count       string   `json:"count"`             // CountRuns, CountLines or CountCounter
+	Counter     string   `json:"counter,omitempty"` // the text before a number of units that the command prints
+}
+
+// Spinner is what a record says of it.
+func (b Background) Spinner() bench.Spinner {
+	unit := b.Count
+	if b.Count == CountCounter {
+		unit = b.Counter
+	}
+	return bench.Spinner{Command: strings.Join(b.Command, " "), Unit: unit}
+}
+
+// What is counted as work.
+const (
+	CountRuns    = "runs"
+	CountLines   = "lines"
+	CountCounter = "counter"
+)
+
+// WorkerWord, in a background command or its environment, is the worker's number.
+const WorkerWord = "{worker}"
 
 // Client is what asks the services. Exactly one is set.
 type Client struct {

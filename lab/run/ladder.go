@@ -63,6 +63,9 @@ func (l *Lab) ladder(ctx context.Context, p plan.Plan, progress func(Progress), 
 		Schema: bench.Schema, Scenario: p.Scenario, Load: p.Load, Bursty: p.Bursty, Seed: p.Seed, CPUs: p.CPUs, Seconds: p.Seconds, WarmUp: p.WarmUp,
 		Machine: size.Record(l.emulator, p.Quantum), Hashes: l.Hashes,
 	}}
+	if w := p.Workload; w != nil && w.Background != nil {
+		run.record.Spinner = w.Background.Spinner()
+	}
 	run.report("booting "+l.Kernel.Release, nil)
 	err = l.bootSteady(ctx, size, "plan.json", p, run.eta.deadline(), func(e plan.Event) error {
 		see(e)

@@ -22,6 +22,13 @@ func OpenWorkload(ctx context.Context, o Options, f *workload.File) (*Lab, plan.
 			}
 			a.Program("bin/"+name, client)
 		}
+		if f.Background != nil {
+			worker, err := l.assets.File("build/guest/work")
+			if err != nil {
+				return nil, err
+			}
+			a.Program("bin/work", worker)
+		}
 		// There is no name server.
 		a.Data("etc/hosts", []byte("127.0.0.1 localhost\n::1 localhost\n"))
 		places := map[string]string{}

@@ -15,15 +15,17 @@ func TestPageHasEveryField(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := string(text)
-	example, err := os.ReadFile("../workloads/nginx.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(page, "```yaml\n"+string(example)+"```") {
-		t.Error("docs/start/workload.md does not show lab/workloads/nginx.yaml as it is")
+	for _, name := range []string{"nginx", "memcached-sysbench"} {
+		example, err := os.ReadFile("../workloads/" + name + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(page, "```yaml\n"+string(example)+"```") {
+			t.Errorf("docs/start/workload.md does not show lab/workloads/%s.yaml as it is", name)
+		}
 	}
 	for what, unknown := range map[string]string{
-		"a workload": "x: 1", "a service": "services: [{x: 1}]", "a client": "client: {x: 1}", "an HTTP client": "client: {http: {x: 1}}",
+		"a workload": "x: 1", "a background": "background: {x: 1}", "a service": "services: [{x: 1}]", "a client": "client: {x: 1}", "an HTTP client": "client: {http: {x: 1}}",
 		"a memcached client": "client: {memcached: {x: 1}}", "a redis client": "client: {redis: {x: 1}}",
 		"a PostgreSQL client": "client: {postgres: {x: 1}}",
 	} {

@@ -19,14 +19,16 @@ type File struct {
 	Client   plan.Client
 	// ClientProgram is what has to be there for a client that is a command. nil: it is built in.
 	ClientProgram *Program
-	Rate          float64 // requests a second; 0: Load is given
-	Load          float64 // fraction of measured saturation
-	CPUs          int
-	Arms          []string
-	Steps         []int
-	Seeds         []int64
-	Seconds       float64
-	WarmUp        float64
+	// Background is what runs beside, in place of spinners. nil: those.
+	Background *Background
+	Rate       float64 // requests a second; 0: Load is given
+	Load       float64 // fraction of measured saturation
+	CPUs       int
+	Arms       []string
+	Steps      []int
+	Seeds      []int64
+	Seconds    float64
+	WarmUp     float64
 }
 
 // Program is one that a user names, and what has to be there for it.
@@ -44,8 +46,8 @@ type Program struct {
 
 // Who is what messages call it.
 func (p Program) Who() string {
-	if p.Name == plan.ClientName {
-		return "the client"
+	if p.Name == plan.ClientName || p.Name == plan.BackgroundName {
+		return "the " + p.Name
 	}
 	return "service " + p.Name
 }
@@ -55,6 +57,13 @@ type Service struct {
 	Program
 	Port   int
 	AsUser bool // service, not root
+}
+
+// Background is a program that background workers run over and over.
+type Background struct {
+	Program
+	Count   string // of plan's
+	Counter string
 }
 
 // Item is a file or folder that a program wants in the guest: copied from Host, or with that Text.
@@ -101,6 +110,9 @@ func (f *File) Programs() (all []Program) {
 	if f.ClientProgram != nil {
 		all = append(all, *f.ClientProgram)
 	}
+	if f.Background != nil {
+		all = append(all, f.Background.Program)
+	}
 	return all
 }
 
@@ -117,6 +129,9 @@ func (f *File) Plan(places map[string]string) plan.Plan {
 		c := *f.Client.Command
 		c.Command, c.Environment = command(*p), p.Environment
 		w.Client.Command = &c
+	}
+	if b := f.Background; b != nil {
+		w.Background = &plan.Background{Command: command(b.Program), Environment: b.Environment, Count: b.Count, Counter: b.Counter}
 	}
 	return plan.Plan{
 		Scenario: f.Name, Arms: f.Arms, Steps: f.Steps, Seed: f.Seeds[0], CPUs: f.CPUs, Seconds: f.Seconds, WarmUp: f.WarmUp,

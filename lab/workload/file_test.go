@@ -93,6 +93,13 @@ func TestWhatAFileSays(t *testing.T) {
 		"command in the plan": {asking(`{command: [./load, "{rate}", "{seconds}"]}`) + "rate: 10\n", func(f *File) any {
 			return f.Plan(map[string]string{"client": "/srv/client/load"}).Workload.Client.Command.Command
 		}, []string{"/srv/client/load", "{rate}", "{seconds}"}},
+		"spinners": {good, func(f *File) any { return f.Background == nil && f.Plan(nil).Workload.Background == nil }, true},
+		"background": {more("background: {package: sysbench, command: [sysbench, run]}"), func(f *File) any { return *f.Background },
+			Background{Count: "runs", Program: Program{Name: "background", Package: "sysbench", Command: []string{"sysbench", "run"}, At: Place{"f.yaml", 18, 42}}}},
+		"background in lines": {more("background: {command: [make], work: lines}"), func(f *File) any { return f.Background.Count }, "lines"},
+		"background in the plan": {more(`background: {command: [./ffmpeg, -progress, "-"], environment: {A: b}, work: {counter: "frame="}}`), func(f *File) any {
+			return *f.Plan(map[string]string{"background": "/srv/background/ffmpeg"}).Workload.Background
+		}, plan.Background{Command: []string{"/srv/background/ffmpeg", "-progress", "-"}, Environment: []string{"A=b"}, Count: "counter", Counter: "frame="}},
 		"no user":  {good, func(f *File) any { return f.Services[1].AsUser }, false},
 		"root":     {strings.Replace(good, "ready: 8080", "ready: 8080\n    user: root", 1), func(f *File) any { return f.Services[1].AsUser }, false},
 		"the user": {strings.Replace(good, "ready: 8080", "ready: 8080\n    user: service", 1), func(f *File) any { return f.Services[1].AsUser }, true},
@@ -112,9 +119,9 @@ func TestBadFiles(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
 		"nothing": {"", "f.yaml: the file is empty; write one as docs/start/workload.md shows it"},
 		"no YAML": {"name: [", "f.yaml: yaml: line 1: did not find expected node content"},
-		"a list":  {"[]", "f.yaml:1:1: a workload has fields: name, services, client, rate, load, cpus, arms, steps, seeds, seconds, warmUp"},
+		"a list":  {"[]", "f.yaml:1:1: a workload has fields: name, services, client, background, rate, load, cpus, arms, steps, seeds, seconds, warmUp"},
 		"unknown field": {good + "stepz: [0]\n",
-			`f.yaml:18:1: a workload has no field "stepz"; choose from name, services, client, rate, load, cpus, arms, steps, seeds, seconds, warmUp`},
+			`f.yaml:18:1: a workload has no field "stepz"; choose from name, services, client, background, rate, load, cpus, arms, steps, seeds, seconds, warmUp`},
 		"unknown field of a service": {instead("    ready: 11211", "    port: 11211"),
 			`f.yaml:6:5: a service has no field "port"; choose from name, package, folder, command, files, folders, environment, ready, user`},
 		"unknown client": {instead("  http:", "  grpc:"), `f.yaml:17:3: a client has no field "grpc"; choose from http, memcached, redis, postgres, package, folder, command, files, folders, environment, port, unit`},
@@ -158,7 +165,11 @@ func TestBadFiles(t *testing.T) {
 		"command and folder":    {asking("{command: [./load], folder: x, package: y}") + "rate: 10\n", "f.yaml:17:3: the client has both a package and a folder; leave one out"},
 		"command's port":        {asking(`{command: [./load, "{rate}", "{seconds}"], port: 80}`) + "rate: 10\n", "f.yaml:17:3: no service is ready on port 80, which the client asks; write 'ready: 80' in the service that does"},
 		"a unit there is not":   {asking(`{command: [./load], unit: s}`) + "rate: 10\n", `f.yaml:17:29: no unit "s"; choose ns, us or ms`},
-		"a service of its name": {instead("name: front", "name: client"), "f.yaml:7:5: client is the client's own name; choose another"},
+		"a service of its name": {instead("name: front", "name: client"), "f.yaml:7:5: client is no name for a service: the file has another part of that name; choose another"},
+		"another background":    {good + "background: {ffmpeg: {}}\n", `f.yaml:18:14: a background has no field "ffmpeg"; choose from package, folder, command, files, folders, environment, work`},
+		"idle background":       {good + "background: {package: sysbench}\n", "f.yaml:18:13: the background has no command; write its program and arguments, as [nginx, -q]"},
+		"work of no kind":       {good + "background: {command: [x], work: cores}\n", `f.yaml:18:34: work is not counted in "cores"; choose runs, lines, or {counter: TEXT}`},
+		"work of no counter":    {good + "background: {command: [x], work: {}}\n", `f.yaml:18:34: work has no counter; write counter: "frame="`},
 		"no variable":           {instead("STORE:", `"A=B":`), `f.yaml:10:19: "A=B" sets no variable; write NAME: value`},
 		"load and rate":         {good + "load: 0.5\nrate: 10\n", "f.yaml:1:1: both rate and load say what is offered; leave one out"},
 		"load beyond":           {good + "load: 1.5\n", `f.yaml:18:7: load is a number above 0, up to 1, not "1.5"`},

@@ -145,6 +145,7 @@ func (r reader) file(n *yaml.Node, f *File) error {
 		as("name", &f.Name, r.name),
 		field{"services", func(n *yaml.Node) error { return r.services(n, f) }},
 		field{"client", func(n *yaml.Node) error { client = n; return r.client(n, f) }},
+		field{"background", func(n *yaml.Node) error { return r.background(n, f) }},
 		as("rate", &f.Rate, r.numbers(1e6)),
 		as("load", &f.Load, r.numbers(1)),
 		as("cpus", &f.CPUs, r.wholes(1, 16)),
@@ -260,8 +261,8 @@ func (r reader) services(n *yaml.Node, f *File) error {
 			return err
 		case s.Name == "":
 			return r.fail(item, "give it one", "the service has no name")
-		case s.Name == plan.ClientName:
-			return r.fail(item, "choose another", "%s is the client's own name", s.Name)
+		case s.Name == plan.ClientName || s.Name == plan.BackgroundName:
+			return r.fail(item, "choose another", "%s is no name for a service: the file has another part of that name", s.Name)
 		case slices.ContainsFunc(f.Services, func(o Service) bool { return o.Name == s.Name }):
 			return r.fail(item, "give each its own", "two services are called %s", s.Name)
 		}
@@ -294,6 +295,33 @@ func (r reader) complete(n *yaml.Node, p Program) error {
 		return r.fail(n, "leave one out", "%s has both a package and a folder", p.Who())
 	}
 	return nil
+}
+
+func (r reader) background(n *yaml.Node, f *File) error {
+	b := &Background{Program: Program{Name: plan.BackgroundName, At: r.place(n)}, Count: plan.CountRuns}
+	err := r.mapping(n, "a background", append(r.program(&b.Program), field{"work", func(n *yaml.Node) error { return r.work(n, b) }})...)
+	if err != nil {
+		return err
+	}
+	f.Background = b
+	return r.complete(n, b.Program)
+}
+
+// work says what is counted: runs, lines, or a number that the program prints.
+func (r reader) work(n *yaml.Node, b *Background) error {
+	switch {
+	case n.Kind == yaml.MappingNode:
+		b.Count = plan.CountCounter
+		err := r.mapping(n, "work", as("counter", &b.Counter, r.text))
+		if err == nil && b.Counter == "" {
+			return r.fail(n, `write counter: "frame="`, "work has no counter")
+		}
+		return err
+	case n.Value == plan.CountRuns || n.Value == plan.CountLines:
+		b.Count = n.Value
+		return nil
+	}
+	return r.fail(n, "choose runs, lines, or {counter: TEXT}", "work is not counted in %q", n.Value)
 }
 
 func (r reader) user(n *yaml.Node, asUser *bool) error {

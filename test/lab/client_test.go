@@ -4,15 +4,18 @@ package lab
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"temper.dev/temper/internal/evidence/bench"
 )
 
-// The client runs to warm up, then in two windows; in the third it fails.
-const ownClient = `name: own
+// The client runs to warm up, then in four windows; in the fifth it fails. Each background worker starts a spinner that
+// goes on, beside work in small runs, and the second worker fails.
+const ownPrograms = `name: own
 services:
   - name: server
     command: [./server, /etc/page]
@@ -20,20 +23,28 @@ services:
     files: {/etc/page: {text: hello}}
     ready: 8080
 client:
-  command: [./client, "http://{address}:{port}/page", "{seconds}", "3"]
+  command: [./client, "http://{address}:{port}/page", "{seconds}", "5"]
   environment: {RATE: "{rate}"}
+background:
+  command:
+    - sh
+    - -c
+    - |
+      [ -e $PPID ] || { : >$PPID; while :; do :; done >/dev/null 2>&1 & }
+      i=0; while [ $i -lt 100 ]; do i=$((i + 1)); done
+      [ {worker} = 0 ] || { echo not me; exit 5; }
 rate: 100
 arms: [eevdf]
-steps: [0, 1, 2]
+steps: [0, 1, 2, 0, 0]
 seconds: 0.5
 warmUp: 1
 `
 
-func TestAClientOfOnesOwn(t *testing.T) {
+func TestClientAndBackgroundOfOnesOwn(t *testing.T) {
 	dir := t.TempDir()
 	build(t, dir, "server")
 	build(t, dir, "client")
-	if err := os.WriteFile(filepath.Join(dir, "own.yaml"), []byte(ownClient), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "own.yaml"), []byte(ownPrograms), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	run(t, dir, lab(t), "bench", "run", "own.yaml")
@@ -41,17 +52,27 @@ func TestAClientOfOnesOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, step := range record.Arms[0].Steps[:2] {
-		at := fmt.Sprintf("at %d", step.Background)
-		if !step.Valid || step.Requests != 50 || step.P50 <= 0.1 || step.P50 > 100 {
-			t.Errorf("%s: valid %v (%s), %d requests, want 50; p50 %g ms, want a latency of HTTP", at, step.Valid, step.InvalidReason, step.Requests, step.P50)
+	steps := record.Arms[0].Steps
+	for i, wantCores := range map[int]float64{0: 0, 1: 1.5, 3: 0} { // what workers have started is ended with them
+		step := steps[i]
+		at := fmt.Sprintf("window %d, at %d", i, step.Background)
+		if !step.Valid || step.Requests != 50 || step.P50 <= 0.1 || step.P50 > 100 || step.ServiceCores <= 0 {
+			t.Errorf("%s: valid %v (%s), %d requests, want 50; p50 %g ms, want a latency of HTTP; service %g cores",
+				at, step.Valid, step.InvalidReason, step.Requests, step.P50, step.ServiceCores)
 		}
-		// It is a core or less: what is scaled to the window is the work, not the cores.
-		if busy := step.BackgroundCores > 0.5; busy != (step.Background > 0) || (step.BackgroundWork > 0) != busy || step.ServiceCores <= 0 {
-			t.Errorf("%s: background %g cores and %d units, service %g cores", at, step.BackgroundCores, step.BackgroundWork, step.ServiceCores)
+		if math.Abs(step.BackgroundCores-wantCores) > 0.5 || (step.BackgroundWork > 0) != (wantCores > 0) {
+			t.Errorf("%s: background %g cores, want about %g; %d runs", at, step.BackgroundCores, wantCores, step.BackgroundWork)
 		}
 	}
-	if last, want := record.Arms[0].Steps[2], "the client failed (exit status 4); it said: no more"; last.Valid || last.InvalidReason != want {
-		t.Errorf("the last window: valid %v, %q, want %q", last.Valid, last.InvalidReason, want)
+	for i, want := range map[int]string{
+		2: "background worker 1 has ended; it said: exit status 5 (not me)",
+		4: "the client failed (exit status 4); it said: no more",
+	} {
+		if steps[i].Valid || steps[i].InvalidReason != want {
+			t.Errorf("window %d: valid %v, %q, want %q", i, steps[i].Valid, steps[i].InvalidReason, want)
+		}
+	}
+	if record.Spinner.Unit != "runs" || !strings.HasPrefix(record.Spinner.Command, "/srv/background/sh -c ") {
+		t.Errorf("spinner %+v, want runs of sh", record.Spinner)
 	}
 }

@@ -16,13 +16,14 @@ type Conditions struct {
 	CPUs     int     `json:"cpus"`
 	Seconds  float64 `json:"seconds"` // length of a window
 	WarmUp   float64 `json:"warm_up_seconds,omitempty"`
+	Spinner  Spinner `json:"spinner,omitzero"`
 	Machine  Machine `json:"machine"` // without PreemptionMS, which is measured
 	Hashes   Hashes  `json:"hashes"`
 }
 
 func conditionsOf(r Record) Conditions {
 	r.Machine.PreemptionMS = 0
-	return Conditions{r.Scenario, r.Load, r.Bursty, r.Kernel, r.CPUs, r.Seconds, r.WarmUp, r.Machine, r.Hashes}
+	return Conditions{r.Scenario, r.Load, r.Bursty, r.Kernel, r.CPUs, r.Seconds, r.WarmUp, r.Spinner, r.Machine, r.Hashes}
 }
 
 // checkRecord refuses what is not a record of this layout, or holds nothing.

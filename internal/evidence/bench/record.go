@@ -7,15 +7,17 @@ const Schema = "temper.dev/record/v1"
 // Record is one ladder on one machine with one seed. It holds nothing that two equal runs would
 // not share (no dates, no host names): equal inputs give an equal file.
 type Record struct {
-	Schema        string  `json:"schema"`
-	Scenario      string  `json:"scenario"`       // "chain", "memcached" or "web", or the name of a user's workload
-	Load          float64 `json:"load,omitempty"` // fraction of saturation; 0 where the rate is fixed
-	Bursty        bool    `json:"bursty,omitempty"`
-	Kernel        string  `json:"kernel"` // uname -r
-	Seed          int64   `json:"seed"`
-	CPUs          int     `json:"cpus"`                      // application CPUs; the load generator has its own
-	Seconds       float64 `json:"seconds"`                   // length of a window, guest time
-	WarmUp        float64 `json:"warm_up_seconds,omitempty"` // load before the first window, thrown away
+	Schema   string  `json:"schema"`
+	Scenario string  `json:"scenario"`       // "chain", "memcached" or "web", or the name of a user's workload
+	Load     float64 `json:"load,omitempty"` // fraction of saturation; 0 where the rate is fixed
+	Bursty   bool    `json:"bursty,omitempty"`
+	Kernel   string  `json:"kernel"` // uname -r
+	Seed     int64   `json:"seed"`
+	CPUs     int     `json:"cpus"`                      // application CPUs; the load generator has its own
+	Seconds  float64 `json:"seconds"`                   // length of a window, guest time
+	WarmUp   float64 `json:"warm_up_seconds,omitempty"` // load before the first window, thrown away
+	// Spinner is what a user's workload runs as a background worker, in place of a spinner; absent where those are spinners.
+	Spinner       Spinner `json:"spinner,omitzero"`
 	SaturationRPS float64 `json:"saturation_rps,omitempty"`
 	RateRPS       float64 `json:"rate_rps"`
 	// CPURates is how many iterations a second each application CPU computes while all do, measured before the
@@ -25,6 +27,12 @@ type Record struct {
 	Machine       Machine   `json:"machine"`
 	Hashes        Hashes    `json:"hashes"`
 	Arms          []Arm     `json:"arms"` // in the order they ran
+}
+
+// Spinner is a command that runs over and over.
+type Spinner struct {
+	Command string `json:"command"`
+	Unit    string `json:"unit"` // of its work: "runs", "lines", or the text before a counter that it prints
 }
 
 // Machine is what ran the ladder.
@@ -55,7 +63,7 @@ type Arm struct {
 
 // Step is one window. Latencies are in ms from the intended send time, in guest time in the lab.
 type Step struct {
-	Background int     `json:"background"` // spinners; web: workers that resize images
+	Background int     `json:"background"` // spinners; web: workers that resize images; or the record's own
 	P50        float64 `json:"p50_ms"`
 	P90        float64 `json:"p90_ms"`
 	P99        float64 `json:"p99_ms"`
@@ -64,7 +72,7 @@ type Step struct {
 	Mean       float64 `json:"mean_ms"`
 	Requests   int     `json:"requests"`   // answered
 	Unanswered int     `json:"unanswered"` // sent, and not answered when the window closed
-	// BackgroundWork is units (fixed iterations; web: rows of thumbnails) done by all spinners; BackgroundCores is their CPU time over the window's length.
+	// BackgroundWork is units (fixed iterations; web: rows of thumbnails; or the record's own) done by all spinners; BackgroundCores is their CPU time over the window's length.
 	BackgroundWork  uint64  `json:"background_work"`
 	BackgroundCores float64 `json:"background_cores"`
 	ServiceCores    float64 `json:"service_cores"`

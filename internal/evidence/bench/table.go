@@ -68,6 +68,9 @@ func (p *Pooled) WriteTable(w io.Writer, options ...TableOption) error {
 	if len(p.MoreColumns()) > 0 {
 		fmt.Fprintln(&b, moreLegend)
 	}
+	if text := p.SpinnerText(); text != "" {
+		fmt.Fprintln(&b, text)
+	}
 	if len(p.Seeds) > 1 {
 		fmt.Fprintln(&b, intervalLegend)
 	}
@@ -115,6 +118,18 @@ func (p *Pooled) MoreColumns() [][2]string {
 }
 
 const moreLegend = "requests a second: those that were answered. A spinner of this scenario resizes images."
+
+// SpinnerText says what a spinner is, where it is a command of the user's.
+func (p *Pooled) SpinnerText() string {
+	s := p.Conditions.Spinner
+	switch s.Unit {
+	case "":
+		return ""
+	case "runs", "lines":
+		return fmt.Sprintf("A spinner is: %s. Its work is counted in %s.", s.Command, s.Unit)
+	}
+	return fmt.Sprintf("A spinner is: %s. Its work is what it prints after %q.", s.Command, s.Unit)
+}
 
 // RowText is a row of the table, a cell for each column of its header and of MoreColumns.
 func (p *Pooled) RowText(r Row) []string {

@@ -179,6 +179,7 @@ func conditions(p *bench.Pooled) [][2]string {
 		}
 	}
 	add("Warm-up", fmt.Sprintf("%g s", c.WarmUp), c.WarmUp > 0)
+	add("Background", p.SpinnerText(), p.SpinnerText() != "")
 	add("Machine", "lab: a virtual machine that counts instructions", c.Machine.Kind == "lab")
 	add("Machine", c.Machine.Kind, c.Machine.Kind != "lab")
 	add("Speed of a CPU", fmt.Sprintf("%.4g million instructions a guest second", c.Machine.MIPSPerCPU), c.Machine.MIPSPerCPU > 0)
