@@ -25,8 +25,8 @@ func (a Archive) AddProgram(ctx context.Context, c cache.Folder, p workload.Prog
 	home := path.Join(plan.ServicesFolder, p.Name)
 	a.dir(inArchive(home))
 	switch {
-	case p.Package != "":
-		program, err = a.addPackage(ctx, c, p, notify)
+	case len(p.Packages) > 0:
+		program, err = a.addPackages(ctx, c, p, notify)
 	case p.Folder != "":
 		program, err = a.addFolder(home, p)
 	default:
@@ -110,7 +110,11 @@ func (a Archive) follow(at string) (end string, whole bool) {
 func (a Archive) checkProgram(p workload.Program, program string) error {
 	n, there := a[inArchive(program)]
 	if end, whole := a.follow(program); there && !whole {
-		return p.At.Fail(exit.NotFound, "where it is of another package, install both on this host, and write the program's path without 'package'",
+		cure := "bring that, too"
+		if len(p.Packages) > 0 {
+			cure = "name the package that has it, too: package: [" + strings.Join(p.Packages, ", ") + ", ...]"
+		}
+		return p.At.Fail(exit.NotFound, cure,
 			"%s is a link to %s, which is not there", p.Command[0], end)
 	}
 	if there && n.target == "" && n.mode&0o111 == 0 {
@@ -134,36 +138,41 @@ func (a Archive) checkProgram(p workload.Program, program string) error {
 // binDirs are where packages have programs.
 var binDirs = []string{"usr/bin", "usr/sbin", "bin", "sbin", "usr/games"}
 
-// addPackage adds a package of Debian, its programs with what they need to start.
-func (a Archive) addPackage(ctx context.Context, c cache.Folder, p workload.Program, notify func(string)) (program string, err error) {
-	root, own, err := userland.Whole(ctx, c, notify, p.Package)
-	switch {
-	case ctx.Err() != nil:
-		return "", ctx.Err()
-	case err != nil:
-		return "", p.At.Fail(exit.StatusOf(err), "name a package of Debian "+userland.Suite, "package %s: %v", p.Package, err)
-	}
-	if err := a.addPackaged(root, own); err != nil {
-		return "", err
-	}
+// addPackages adds packages of Debian, their programs with what they need to start.
+func (a Archive) addPackages(ctx context.Context, c cache.Folder, p workload.Program, notify func(string)) (program string, err error) {
 	var programs []string
-	for _, file := range own {
-		named := slices.Contains(binDirs, path.Dir(file))
-		if named {
-			programs = append(programs, path.Base(file))
+	for _, name := range p.Packages {
+		root, own, err := userland.Whole(ctx, c, notify, name)
+		switch {
+		case ctx.Err() != nil:
+			return "", ctx.Err()
+		case err != nil:
+			return "", p.At.Fail(exit.StatusOf(err), "name a package of Debian "+userland.Suite, "package %s: %v", name, err)
 		}
-		if named && path.Base(file) == p.Command[0] || "/"+file == p.Command[0] {
-			return "/" + file, nil
+		if err := a.addPackaged(root, own); err != nil {
+			return "", err
+		}
+		for _, file := range own {
+			named := slices.Contains(binDirs, path.Dir(file))
+			if named {
+				programs = append(programs, path.Base(file))
+			}
+			if program == "" && (named && path.Base(file) == p.Command[0] || "/"+file == p.Command[0]) {
+				program = "/" + file
+			}
 		}
 	}
-	if p.Command[0] == "sh" { // the guest's own, to prepare something first
+	switch {
+	case program != "":
+		return program, nil
+	case p.Command[0] == "sh": // the guest's own, to prepare something first
 		return "/bin/sh", nil
 	}
 	cure := "choose from " + strings.Join(programs, ", ")
 	if len(programs) == 0 {
 		cure = "it has no program at all; name the package that has it, which is often one that this one depends on"
 	}
-	return "", p.At.Fail(exit.NotFound, cure, "package %s has no program %q", p.Package, p.Command[0])
+	return "", p.At.Fail(exit.NotFound, cure, "package %s has no program %q", strings.Join(p.Packages, ", "), p.Command[0])
 }
 
 // addPackaged adds files of a package that was unpacked below root, and what the programs among them need.

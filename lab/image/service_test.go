@@ -27,7 +27,8 @@ func put(t *testing.T, file, text string) {
 // ownFiles lists the files of a whole package where package userland has unpacked it.
 const ownFiles = ".own"
 
-// packaged is a cache that has the package "shop", of a script, a link to it, and a setting.
+// packaged is a cache that has the package "shop", of a script, a link to it, and a setting, and "market", of another script
+// of that name.
 func packaged(t *testing.T) cache.Folder {
 	c := cache.Folder(t.TempDir())
 	root := c.Path("userland", userland.Suite+"-whole-shop")
@@ -41,6 +42,8 @@ func packaged(t *testing.T) cache.Folder {
 			t.Fatal(err)
 		}
 	}
+	put(t, filepath.Join(c.Path("userland", userland.Suite+"-whole-market"), "usr/bin/shopd"), "#!/bin/sh\n")
+	put(t, filepath.Join(c.Path("userland", userland.Suite+"-whole-market"), ownFiles), "usr/bin/shopd")
 	put(t, filepath.Join(c.Path("userland", userland.Suite+"-whole-shops"), ownFiles), "") // depends on others, and has no file
 	return c
 }
@@ -59,10 +62,11 @@ func TestServicesTravel(t *testing.T) {
 		"a program of PATH": {workload.Program{Command: []string{"gcc"}}, "/srv/mine/gcc", []string{"srv/mine/gcc", "lib/x86_64-linux-gnu/libc.so.6"}},
 		"a folder": {workload.Program{Folder: dir, Command: []string{"bin/program"}}, "/srv/mine/bin/program",
 			[]string{"srv/mine/bin/program", "srv/mine/lib/libown.so.1", "srv/mine/page"}},
-		"a package":                     {workload.Program{Package: "shop", Command: []string{"shopd"}}, "/usr/sbin/shopd", []string{"usr/sbin/shopd", "etc/shop.conf"}},
-		"a package's link":              {workload.Program{Package: "shop", Command: []string{"/usr/bin/shop"}}, "/usr/bin/shop", []string{"usr/bin/shop"}},
-		"a package's program elsewhere": {workload.Program{Package: "shop", Command: []string{"/usr/lib/shop/bin/engine"}}, "/usr/lib/shop/bin/engine", []string{"usr/lib/shop/bin/engine"}},
-		"the guest's shell":             {workload.Program{Package: "shop", Command: []string{"sh"}}, "/bin/sh", []string{"usr/sbin/shopd"}},
+		"a package":                     {workload.Program{Packages: []string{"shop"}, Command: []string{"shopd"}}, "/usr/sbin/shopd", []string{"usr/sbin/shopd", "etc/shop.conf"}},
+		"several packages":              {workload.Program{Packages: []string{"shops", "shop", "market"}, Command: []string{"shopd"}}, "/usr/sbin/shopd", []string{"usr/sbin/shopd", "etc/shop.conf"}},
+		"a package's link":              {workload.Program{Packages: []string{"shop"}, Command: []string{"/usr/bin/shop"}}, "/usr/bin/shop", []string{"usr/bin/shop"}},
+		"a package's program elsewhere": {workload.Program{Packages: []string{"shop"}, Command: []string{"/usr/lib/shop/bin/engine"}}, "/usr/lib/shop/bin/engine", []string{"usr/lib/shop/bin/engine"}},
+		"the guest's shell":             {workload.Program{Packages: []string{"shop"}, Command: []string{"sh"}}, "/bin/sh", []string{"usr/sbin/shopd"}},
 		"files and folders": {workload.Program{Command: []string{"bin/program"}, Folders: []string{"/var/lib/x"},
 			Files: []workload.Item{{Guest: "/etc/page", Host: filepath.Join(dir, "page")}, {Guest: "/etc/text", Text: "y"}}},
 			"/srv/mine/program", []string{"var/lib/x", "etc/page", "etc/text"}},
@@ -90,6 +94,10 @@ func TestServicesThatCannotTravel(t *testing.T) {
 	}
 	put(t, filepath.Join(dir, "script"), "#!/usr/bin/ruby -w\n")
 	file := filepath.Join(dir, "f.yaml")
+	linked := t.TempDir()
+	if err := os.Symlink("none", filepath.Join(linked, "link")); err != nil {
+		t.Fatal(err)
+	}
 	for name, test := range map[string]struct {
 		service workload.Program
 		want    string
@@ -100,13 +108,15 @@ func TestServicesThatCannotTravel(t *testing.T) {
 		"not in PATH": {workload.Program{Command: []string{"no-such-server"}}, file + `:4:2: no program "no-such-server": exec: "no-such-server": ` +
 			`executable file not found in $PATH; write a path of this host, or name the Debian package that has it`, exit.NotFound},
 		"not in the folder": {workload.Program{Folder: dir, Command: []string{"bin"}}, file + `:4:2: ` + dir + ` has no program "bin"; write its path within the folder`, exit.NotFound},
-		"not in the package": {workload.Program{Package: "shop", Command: []string{"shopx"}},
+		"not in the package": {workload.Program{Packages: []string{"shop"}, Command: []string{"shopx"}},
 			file + `:4:2: package shop has no program "shopx"; choose from shopd, shop, other`, exit.NotFound},
-		"in no package": {workload.Program{Package: "shops", Command: []string{"shopd"}},
+		"in no package": {workload.Program{Packages: []string{"shops"}, Command: []string{"shopd"}},
 			file + `:4:2: package shops has no program "shopd"; it has no program at all; name the package that has it, which is often one that this one depends on`, exit.NotFound},
-		"a link to what is not there": {workload.Program{Package: "shop", Command: []string{"other"}},
-			file + `:4:2: other is a link to /usr/bin/of-another-package, which is not there; where it is of another package, install both on this host, ` +
-				`and write the program's path without 'package'`, exit.NotFound},
+		"a link to what is not there": {workload.Program{Packages: []string{"shop"}, Command: []string{"other"}},
+			file + `:4:2: other is a link to /usr/bin/of-another-package, which is not there; ` +
+				`name the package that has it, too: package: [shop, ...]`, exit.NotFound},
+		"a link of a folder": {workload.Program{Folder: linked, Command: []string{"link"}},
+			file + ":4:2: link is a link to /srv/mine/none, which is not there; bring that, too", exit.NotFound},
 		"no such folder": {workload.Program{Folder: dir + "/none", Command: []string{"x"}},
 			file + ":4:2: service mine: no file or folder " + dir + "/none; write a path from the file's folder on", exit.NotFound},
 		"another processor": {workload.Program{Command: []string{"./arm"}}, dir + "/arm is for AARCH64, and the guest's processor is x86-64; bring one for x86-64", exit.Usage},
@@ -128,7 +138,7 @@ func TestServicesThatCannotTravel(t *testing.T) {
 func TestServicesAreInterrupted(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	interrupt()
-	s := workload.Program{Name: "mine", Package: "shop", Command: []string{"shopd"}}
+	s := workload.Program{Name: "mine", Packages: []string{"shop"}, Command: []string{"shopd"}}
 	if _, err := (Archive{}).AddProgram(ctx, cache.Folder(t.TempDir()), s, func(string) {}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}

@@ -33,9 +33,9 @@ type File struct {
 
 // Program is one that a user names, and what has to be there for it.
 type Program struct {
-	Name        string // of its folder below plan.ServicesFolder
-	Package     string // of Debian; its programs are looked up first
-	Folder      string // of this host
+	Name        string   // of its folder below plan.ServicesFolder
+	Packages    []string // of Debian; the program is looked up in them, from the first on
+	Folder      string   // of this host
 	Command     []string
 	Files       []Item
 	Folders     []string // of the guest, empty ones that the program expects

@@ -274,7 +274,7 @@ func (r reader) services(n *yaml.Node, f *File) error {
 // program are the fields of a program that a user names.
 func (r reader) program(p *Program) []field {
 	return []field{
-		as("package", &p.Package, r.text),
+		field{"package", func(n *yaml.Node) error { return r.packages(n, &p.Packages) }},
 		as("folder", &p.Folder, r.hostPath),
 		{"command", func(n *yaml.Node) error {
 			p.At = r.place(n)
@@ -286,12 +286,22 @@ func (r reader) program(p *Program) []field {
 	}
 }
 
+// packages are one, or a list.
+func (r reader) packages(n *yaml.Node, to *[]string) error {
+	if n.Kind == yaml.SequenceNode {
+		return r.texts(n, "package", to)
+	}
+	name, err := r.text(n, "package")
+	*to = []string{name}
+	return err
+}
+
 // complete refuses a program that cannot be found or started.
 func (r reader) complete(n *yaml.Node, p Program) error {
 	switch {
 	case len(p.Command) == 0:
 		return r.fail(n, "write its program and arguments, as [nginx, -q]", "%s has no command", p.Who())
-	case p.Package != "" && p.Folder != "":
+	case len(p.Packages) > 0 && p.Folder != "":
 		return r.fail(n, "leave one out", "%s has both a package and a folder", p.Who())
 	}
 	return nil
