@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"net"
@@ -113,6 +114,24 @@ func TestHTTPLoadCountsFromWhenARequestWasDue(t *testing.T) {
 	}
 	if late < 30 {
 		t.Errorf("%d of %d requests were late by half of the stall, about 50 were due then", late, due)
+	}
+}
+
+// A server may close a connection that it kept open, just as the next request comes.
+func TestHTTPLoadAsksAgain(t *testing.T) {
+	var asked atomic.Int64
+	server := serve(t, func(c net.Conn) {
+		in := bufio.NewReader(c)
+		for first := true; ; first = false {
+			if _, err := http.ReadRequest(in); err != nil || !first {
+				return
+			}
+			asked.Add(1)
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx")
+		}
+	})
+	if n := measured(t, "httpload", server, "1", "0", "host", "/"); n == 0 || int(asked.Load()) < n {
+		t.Errorf("%d answered of %d that the server saw", n, asked.Load())
 	}
 }
 

@@ -41,6 +41,7 @@ warmUp: 1
 `
 
 func TestClientAndBackgroundOfOnesOwn(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	build(t, dir, "server")
 	build(t, dir, "client")

@@ -1,4 +1,5 @@
-// Command server answers over HTTP, and ends with status 3 once it has answered so many requests, unless it did before.
+// Command server answers over HTTP, and ends with status 3 once it has answered so many requests, unless it did before. With
+// STALL it answers nothing for so long at the begin of each quarter of a second.
 package main
 
 import (
@@ -6,7 +7,9 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"sync"
 	"sync/atomic"
+	"time"
 )
 
 const ended = "/run/server-ended"
@@ -26,7 +29,20 @@ func main() {
 		os.Exit(2)
 	}
 	var asked atomic.Int64
+	var stalled sync.RWMutex
+	if stall, err := time.ParseDuration(os.Getenv("STALL")); err == nil {
+		go func() {
+			for at := time.Now(); ; at = at.Add(time.Second / 4) {
+				time.Sleep(time.Until(at))
+				stalled.Lock()
+				time.Sleep(time.Until(at.Add(stall)))
+				stalled.Unlock()
+			}
+		}()
+	}
 	http.HandleFunc("/page", func(w http.ResponseWriter, _ *http.Request) {
+		stalled.RLock()
+		defer stalled.RUnlock()
 		if asked.Add(1) == last {
 			fmt.Fprintln(os.Stderr, "that was the last one")
 			_ = os.WriteFile(ended, nil, 0o644)
