@@ -98,7 +98,8 @@ func (l *ladder) startWorker(ctx context.Context, what worker, i, cpus int) (*ex
 func workerName(i int) string { return plan.BackgroundName + "-" + strconv.Itoa(i) }
 
 // killBackground ends what workers have started. It waits until all are gone: they would take CPU time from the next window.
-// cgroup.kill would be shorter, but Linux 6.18 then kills what is started in the cgroup later, too.
+// cgroup.kill would be shorter. But Linux 6.18 then kills what clone3() starts in the cgroup later, too: it compares how often
+// that cgroup was killed with how often the parent's was.
 func (l *ladder) killBackground() {
 	for {
 		text, err := os.ReadFile(l.cgroup("background/cgroup.procs"))
