@@ -7,6 +7,9 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"temper.dev/temper/lab/ladder"
+	"temper.dev/temper/lab/plan"
 )
 
 // labDir is where the ladder's programs leave files for each other.
@@ -36,7 +39,7 @@ func mountAll() error {
 			return fmt.Errorf("mount %s at %s: %w", m.fs, m.at, err)
 		}
 	}
-	if err := os.Setenv("PATH", "/bin:/usr/bin:/usr/sbin"); err != nil {
+	if err := os.Setenv("PATH", plan.ProgramFolders); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(labDir, 0o755); err != nil {
@@ -45,7 +48,7 @@ func mountAll() error {
 	if err := enableCPU(); err != nil {
 		return err
 	}
-	return raiseLoopback()
+	return ladder.RaiseLoopback()
 }
 
 // holdsFiles tells whether the image has files there, which a mount would hide.
@@ -61,21 +64,4 @@ func enableCPU() error {
 		return err
 	}
 	return os.WriteFile("/sys/fs/cgroup/cgroup.subtree_control", []byte("+cpu"), 0)
-}
-
-func raiseLoopback() error {
-	s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(s)
-	lo, err := unix.NewIfreq("lo")
-	if err != nil {
-		return err
-	}
-	lo.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
-	if err := unix.IoctlIfreq(s, unix.SIOCSIFFLAGS, lo); err != nil {
-		return fmt.Errorf("raise lo: %w", err)
-	}
-	return nil
 }

@@ -3,6 +3,7 @@ package image
 import (
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -64,13 +65,8 @@ func (a Archive) file(name, host string, mode fs.FileMode) {
 
 // write writes the archive in the format that the kernel unpacks, padded so that another can follow.
 func (a Archive) write(w io.Writer) error {
-	names := make([]string, 0, len(a))
-	for name := range a {
-		names = append(names, name)
-	}
-	slices.Sort(names)
 	out := cpio.NewWriter(w)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(a)) {
 		if err := a[name].write(out, name); err != nil {
 			return err
 		}
@@ -78,20 +74,49 @@ func (a Archive) write(w io.Writer) error {
 	return out.Close()
 }
 
-func (n node) write(w *cpio.Writer, name string) error {
-	data := n.data
-	if n.target != "" {
-		data = []byte(n.target)
-	}
-	if n.host != "" {
-		var err error
-		if data, err = os.ReadFile(n.host); err != nil {
+// Unpack makes the archive's files, folders and links below a folder.
+func (a Archive) Unpack(dir string) error {
+	for _, name := range slices.Sorted(maps.Keys(a)) {
+		if err := a[name].unpack(filepath.Join(dir, name)); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+func (n node) unpack(at string) error {
+	switch {
+	case n.mode&cpio.TypeDir != 0:
+		return os.MkdirAll(at, 0o755)
+	case n.target != "":
+		return os.Symlink(n.target, at)
+	}
+	data, err := n.content()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(at, data, fs.FileMode(n.mode.Perm()))
+}
+
+// content is that of a file, and a link's target.
+func (n node) content() ([]byte, error) {
+	switch {
+	case n.host != "":
+		return os.ReadFile(n.host)
+	case n.target != "":
+		return []byte(n.target), nil
+	}
+	return n.data, nil
+}
+
+func (n node) write(w *cpio.Writer, name string) error {
+	data, err := n.content()
+	if err != nil {
+		return err
 	}
 	if err := w.WriteHeader(&cpio.Header{Name: name, Mode: n.mode, Size: int64(len(data))}); err != nil {
 		return err
 	}
-	_, err := w.Write(data)
+	_, err = w.Write(data)
 	return err
 }

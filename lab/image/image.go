@@ -32,10 +32,10 @@ type Image struct {
 	data []byte
 }
 
-// Pack packs the guest. What its arms attach is given beside, so that a stock guest, and a study of stock, stay the
-// same while the scheduler is worked on. more takes the place of what is there: programs of a newer distribution bring a
-// newer C library, which serves those of an older one, too.
-func Pack(ctx context.Context, root string, built assets.Folder, attached map[string]string, more Archive) (Image, error) {
+// Guest is all that is in a guest but its kernel. What its arms attach is given beside, so that a stock guest, and a study of
+// stock, stay the same while the scheduler is worked on. more takes the place of what is there: programs of a newer
+// distribution bring a newer C library, which serves those of an older one, too.
+func Guest(ctx context.Context, root string, built assets.Folder, attached map[string]string, more Archive) (Archive, error) {
 	a := Archive{}
 	for _, dir := range []string{"dev", "etc", "proc", "root", "run", "sys", "tmp", "var/log", "var/run"} {
 		a.dir(dir)
@@ -44,13 +44,13 @@ func Pack(ctx context.Context, root string, built assets.Folder, attached map[st
 	a.Data("etc/passwd", fmt.Appendf(nil, "root:x:0:0:root:/root:/bin/sh\nservice:x:%d:%d::/tmp:/bin/sh\n", plan.ServiceUser, plan.ServiceUser))
 	a.Data("etc/group", fmt.Appendf(nil, "root:x:0:\nservice:x:%d:\n", plan.ServiceUser))
 	if err := a.addShell(ctx, root); err != nil {
-		return Image{}, err
+		return nil, err
 	}
 	if err := a.addMemcached(root); err != nil {
-		return Image{}, err
+		return nil, err
 	}
 	if err := a.addOurs(built); err != nil {
-		return Image{}, err
+		return nil, err
 	}
 	for place, host := range attached {
 		if _, there := a[place]; !there { // a library of the service
@@ -58,6 +58,11 @@ func Pack(ctx context.Context, root string, built assets.Folder, attached map[st
 		}
 	}
 	maps.Copy(a, more)
+	return a, nil
+}
+
+// Pack packs a guest.
+func (a Archive) Pack() (Image, error) {
 	var out bytes.Buffer
 	if err := a.write(&out); err != nil {
 		return Image{}, err

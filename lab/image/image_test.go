@@ -37,6 +37,43 @@ func TestArchiveIsReproducible(t *testing.T) {
 	}
 }
 
+func TestUnpack(t *testing.T) {
+	host := filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(host, []byte("content"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a := Archive{}
+	a.Program("usr/bin/program", host)
+	a.Data("etc/hosts", []byte("localhost"))
+	a.link("bin", "usr/bin")
+	a.link("dangling", "/nowhere")
+	a.dir("tmp")
+	dir := t.TempDir()
+	if err := a.Unpack(dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ name, mode, content, target string }{
+		{"usr/bin/program", "-rwxr-xr-x", "content", ""},
+		{"bin/program", "-rwxr-xr-x", "content", ""},
+		{"etc/hosts", "-rw-r--r--", "localhost", ""},
+		{"bin", "Lrwxrwxrwx", "", "usr/bin"},
+		{"dangling", "Lrwxrwxrwx", "", "/nowhere"},
+		{"tmp", "drwxr-xr-x", "", ""},
+	} {
+		at := filepath.Join(dir, c.name)
+		info, err := os.Lstat(at)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		content, _ := os.ReadFile(at) // of a folder, or of a link that leads nowhere, nothing
+		target, _ := os.Readlink(at)
+		if mode := info.Mode().String(); mode != c.mode || string(content) != c.content || target != c.target {
+			t.Errorf("%s: %s, content %q, target %q; want %s, %q, %q", c.name, mode, content, target, c.mode, c.content, c.target)
+		}
+	}
+}
+
 func TestInitrdHoldsImageThenOverlay(t *testing.T) {
 	base, overlay := Archive{}, Archive{}
 	base.Data("etc/hosts", []byte("12345"))

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"syscall"
 	"time"
 
@@ -22,6 +23,7 @@ type Site struct {
 	Cgroups string // folder of a cgroup with the cpu controller on for its children
 	Dir     string // folder for what programs leave for each other, in memory
 	Find    func(program string) (path string, err error)
+	Env     []string // of the programs; nil: this process's
 	Log     *os.File // what the programs say to people
 	// SetPreemption brings the kernel into an arm's preemption mode, and tells which it is then in.
 	SetPreemption func(mode string) (is string, err error)
@@ -167,7 +169,10 @@ func (l *ladder) command(ctx context.Context, program string, args ...any) (*exe
 	for _, a := range args {
 		cmd.Args = append(cmd.Args, fmt.Sprint(a))
 	}
-	cmd.Env = append(os.Environ(), "LADDER_CGROUPS="+l.Cgroups, "LADDER_DIR="+l.Dir)
+	if cmd.Env = l.Env; l.Env == nil {
+		cmd.Env = os.Environ()
+	}
+	cmd.Env = append(slices.Clone(cmd.Env), "LADDER_CGROUPS="+l.Cgroups, "LADDER_DIR="+l.Dir)
 	cmd.Stderr = l.Log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	return cmd, nil

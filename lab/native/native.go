@@ -41,7 +41,7 @@ func (h Host) Check() error {
 	case err != nil:
 		return err
 	case scheduler.State == "":
-		return exit.New(exit.NoSchedExt, "boot one with CONFIG_SCHED_CLASS_EXT=y, or leave --native out to use the lab",
+		return exit.New(exit.NoSchedExt, "boot one with CONFIG_SCHED_CLASS_EXT=y, or measure in the lab",
 			"the kernel of this host has no sched_ext")
 	case os.Geteuid() != 0:
 		return exit.New(exit.NotRoot, "use sudo", "a ladder on the host itself needs root")

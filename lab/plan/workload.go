@@ -15,6 +15,9 @@ const (
 // WorkloadFile is where the guest finds a workload, if it has one.
 const WorkloadFile = "/workload.json"
 
+// ProgramFolders is where a guest looks for programs.
+const ProgramFolders = "/bin:/usr/bin:/usr/sbin"
+
 // ServicesFolder holds a folder for each service of a workload, where it starts.
 const ServicesFolder = "/srv"
 

@@ -98,7 +98,11 @@ func open(ctx context.Context, o Options, arms []string, more func(context.Conte
 			return nil, err
 		}
 	}
-	if l.image, err = l.packGuest(ctx, files, added, o.notify); err != nil {
+	guest, err := guestFiles(ctx, l.cache, l.assets, files, added, o.notify)
+	if err != nil {
+		return nil, err
+	}
+	if l.image, err = guest.Pack(); err != nil {
 		return nil, err
 	}
 	l.Hashes.Guest = l.image.Hash
@@ -135,15 +139,16 @@ func (l *Lab) hashBPF() error {
 	return err
 }
 
-func (l *Lab) packGuest(ctx context.Context, attached map[string]string, more image.Archive, notify func(string)) (image.Image, error) {
-	unlock, err := l.cache.Lock()
+// guestFiles are all that a guest has, but for its kernel.
+func guestFiles(ctx context.Context, c cache.Folder, built assets.Folder, attached map[string]string, more image.Archive, notify func(string)) (image.Archive, error) {
+	unlock, err := c.Lock()
 	if err != nil {
-		return image.Image{}, err
+		return nil, err
 	}
 	defer unlock()
-	root, err := userland.Base(ctx, l.cache, notify)
+	root, err := userland.Base(ctx, c, notify)
 	if err != nil {
-		return image.Image{}, err
+		return nil, err
 	}
-	return image.Pack(ctx, root, l.assets, attached, more)
+	return image.Guest(ctx, root, built, attached, more)
 }

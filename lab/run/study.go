@@ -26,10 +26,15 @@ type Study struct {
 // Study runs what has no record yet, so that a study that was interrupted goes on where it was. It
 // calls progress from several goroutines.
 func (l *Lab) Study(ctx context.Context, s Study, progress func(seed int64, p Progress)) error {
+	return s.run(ctx, l.Hashes, l.Ladder, progress)
+}
+
+// run has a machine, of these hashes, run a ladder for each seed that has no record.
+func (s Study) run(ctx context.Context, hashes bench.Hashes, ladder runLadder, progress func(seed int64, p Progress)) error {
 	if err := os.MkdirAll(s.Out, 0o755); err != nil {
 		return err
 	}
-	missing, err := l.missingSeeds(s, progress)
+	missing, err := s.missingSeeds(hashes, progress)
 	if err != nil {
 		return err
 	}
@@ -47,7 +52,7 @@ func (l *Lab) Study(ctx context.Context, s Study, progress func(seed int64, p Pr
 				if ctx.Err() != nil {
 					return
 				}
-				if err := l.studySeed(ctx, s.at(seed), s.Out, progress); err != nil {
+				if err := ladder.record(ctx, s.at(seed), s.Out, progress); err != nil {
 					cancel(err) // the first failure is the one to report; later ones follow from it
 				}
 			}
@@ -71,8 +76,11 @@ func (s Study) at(seed int64) plan.Plan {
 	return s.Plan
 }
 
-func (l *Lab) studySeed(ctx context.Context, p plan.Plan, out string, progress func(int64, Progress)) error {
-	r, err := l.Ladder(ctx, p, func(x Progress) { progress(p.Seed, x) })
+// runLadder runs one plan on some machine.
+type runLadder func(context.Context, plan.Plan, func(Progress)) (bench.Record, error)
+
+func (run runLadder) record(ctx context.Context, p plan.Plan, out string, progress func(int64, Progress)) error {
+	r, err := run(ctx, p, func(x Progress) { progress(p.Seed, x) })
 	if err != nil {
 		return err
 	}
@@ -81,7 +89,7 @@ func (l *Lab) studySeed(ctx context.Context, p plan.Plan, out string, progress f
 
 // missingSeeds lists the seeds without a record, and refuses a folder with records of something
 // else: pooled with those of this plan they would be neither.
-func (l *Lab) missingSeeds(s Study, progress func(int64, Progress)) ([]int64, error) {
+func (s Study) missingSeeds(hashes bench.Hashes, progress func(int64, Progress)) ([]int64, error) {
 	var missing []int64
 	for _, seed := range s.Seeds {
 		p := s.at(seed)
@@ -94,7 +102,7 @@ func (l *Lab) missingSeeds(s Study, progress func(int64, Progress)) ([]int64, er
 		if err != nil {
 			return nil, err
 		}
-		if field := l.differs(r, p); field != "" {
+		if field := differs(r, p, hashes); field != "" {
 			return nil, exit.New(exit.Usage, "remove it, or choose another folder", "%s is a record of another study: its %s differ", path, field)
 		}
 		windows := len(p.Arms) * len(p.Steps)
@@ -103,8 +111,8 @@ func (l *Lab) missingSeeds(s Study, progress func(int64, Progress)) ([]int64, er
 	return missing, nil
 }
 
-// differs names what sets a record apart from one that this lab would make of the plan, or is "".
-func (l *Lab) differs(r bench.Record, p plan.Plan) string {
+// differs names what sets a record apart from one that a machine of these hashes would make of the plan, or is "".
+func differs(r bench.Record, p plan.Plan, hashes bench.Hashes) string {
 	p = shuffle(p)
 	var arms []string
 	sameSteps := true
@@ -117,8 +125,8 @@ func (l *Lab) differs(r bench.Record, p plan.Plan) string {
 		sameSteps = sameSteps && reflect.DeepEqual(steps, p.Steps)
 	}
 	switch {
-	case r.Hashes != l.Hashes:
-		return differingHashes(r.Hashes, l.Hashes, p)
+	case r.Hashes != hashes:
+		return differingHashes(r.Hashes, hashes, p)
 	case r.Scenario != p.Scenario || r.CPUs != p.CPUs || r.Load != p.Load || r.Bursty != p.Bursty || r.Seed != p.Seed:
 		return "conditions (scenario, CPUs, load, bursty, seed)"
 	case r.Seconds != p.Seconds || r.WarmUp != p.WarmUp || r.Machine.QuantumUS != p.Quantum:

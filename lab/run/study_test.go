@@ -37,7 +37,7 @@ func TestStudySkipsItsOwnRecordsAndRefusesOthers(t *testing.T) {
 	if err := bench.WriteJSON(path, record); err != nil {
 		t.Fatal(err)
 	}
-	missing, err := l.missingSeeds(s, func(int64, Progress) {})
+	missing, err := s.missingSeeds(l.Hashes, func(int64, Progress) {})
 	if err != nil || !slices.Equal(missing, []int64{1, 3}) {
 		t.Fatalf("got %v, %v", missing, err)
 	}
@@ -61,7 +61,7 @@ func TestStudySkipsItsOwnRecordsAndRefusesOthers(t *testing.T) {
 		if err := bench.WriteJSON(path, r); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := l.missingSeeds(s, func(int64, Progress) {}); exit.StatusOf(err) != exit.Usage || !strings.Contains(err.Error(), differs) {
+		if _, err := s.missingSeeds(l.Hashes, func(int64, Progress) {}); exit.StatusOf(err) != exit.Usage || !strings.Contains(err.Error(), differs) {
 			t.Errorf("got %v, want %s", err, differs)
 		}
 	}
