@@ -1,6 +1,7 @@
 package image
 
 import (
+	"errors"
 	"io"
 	"io/fs"
 	"maps"
@@ -74,7 +75,8 @@ func (a Archive) write(w io.Writer) error {
 	return out.Close()
 }
 
-// Unpack makes the archive's files, folders and links below a folder.
+// Unpack makes the archive's files, folders and links below a folder. Modes are the archive's, whatever this process masks:
+// a service that is not root has to read them.
 func (a Archive) Unpack(dir string) error {
 	for _, name := range slices.Sorted(maps.Keys(a)) {
 		if err := a[name].unpack(filepath.Join(dir, name)); err != nil {
@@ -87,7 +89,7 @@ func (a Archive) Unpack(dir string) error {
 func (n node) unpack(at string) error {
 	switch {
 	case n.mode&cpio.TypeDir != 0:
-		return os.MkdirAll(at, 0o755)
+		return errors.Join(os.MkdirAll(at, 0o755), os.Chmod(at, 0o755))
 	case n.target != "":
 		return os.Symlink(n.target, at)
 	}
@@ -95,7 +97,8 @@ func (n node) unpack(at string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(at, data, fs.FileMode(n.mode.Perm()))
+	mode := fs.FileMode(n.mode.Perm())
+	return errors.Join(os.WriteFile(at, data, mode), os.Chmod(at, mode))
 }
 
 // content is that of a file, and a link's target.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cavaliergopher/cpio"
+	"golang.org/x/sys/unix"
 )
 
 func TestArchiveIsReproducible(t *testing.T) {
@@ -49,6 +50,7 @@ func TestUnpack(t *testing.T) {
 	a.link("dangling", "/nowhere")
 	a.dir("tmp")
 	dir := t.TempDir()
+	defer unix.Umask(unix.Umask(0o077))
 	if err := a.Unpack(dir); err != nil {
 		t.Fatal(err)
 	}
