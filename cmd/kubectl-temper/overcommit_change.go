@@ -106,8 +106,8 @@ An original counts only where a factor that the policy had makes of it what the 
 deleted, nothing has kept users from writing originals since. Say --unguarded to believe them all the same, and give the
 flags of the policy that there was.
 
-Exit status: 0 where all pods are restored that were not changed since, and for --plan; 1 where one is not, CPUs are missing, or the cluster does not
-answer; 2 for wrong flags; 9 where no kubeconfig names a cluster.`,
+Exit status: 0 where all pods are restored that were not changed since, and for --plan; 1 where one is not, CPUs are
+missing, or the cluster does not answer; 2 for wrong flags; 9 where no kubeconfig names a cluster.`,
 		Example: `  kubectl temper overcommit restore --plan
   kubectl temper overcommit restore
   kubectl temper overcommit restore --what-fits

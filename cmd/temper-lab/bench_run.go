@@ -32,9 +32,10 @@ work is spinners, or any command that runs over and over.
 Each seed is one boot of the deterministic machine, and gives one record. With --on host it is a ladder on this host
 instead, in real time, and as root: the services see the files that they would see in the lab, this host's processes and
 devices, and a network of their own, which is loopback. Afterwards the host is as it was before. Its kernel needs
-sched_ext, and nothing else should run. A run can be interrupted: run again, it skips
-the seeds that are recorded. Where a service ends, or an arm's scheduler does not load, the windows are marked, and the
-others count. docs/start/workload.md has every field.`,
+sched_ext, and nothing else should run.
+
+A run can be interrupted: run again, it skips the seeds that are recorded. Where a service ends, or an arm's scheduler
+does not load, the windows are marked, and the others count. docs/start/workload.md has every field.`,
 		Example: `  temper-lab bench run lab/workloads/nginx.yaml
   temper-lab bench run lab/workloads/postgres.yaml
   temper-lab bench run lab/workloads/memcached-sysbench.yaml
