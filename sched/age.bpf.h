@@ -3,24 +3,24 @@
  * Nothing starves behind others of its own tier.
  *
  * Problem: in a tier the order is by virtual time. A task of weight 1 beside one of weight
- * 10000 is due 3 ms in 30 s, and less while its tier is on parole; by then the kernel has
+ * 10000 is due 3 ms in 30 s, and less while its tier has starvation turns only; by then the kernel has
  * ejected the scheduler. A limit on how far ahead a virtual time may be does not help: it
  * would have to suit the slowest that a tier may get, and break the shares of all others.
  *
  * Method: all that wait are looked at in rounds (look.bpf.h). A task that has waited for longer
  * than its tier's patience goes to the front of its queue, to where it would be had it
- * just woken up; what it owed is forgiven. So many in a round that all of a queue have had
+ * just woken up; what it was behind its share is forgiven. So many in a round that all of a queue have had
  * their turn in ROUND, those first that have waited for three quarters of the longest wait that
  * the round before has seen, or more. Whoever has been asked to die, stop or freeze goes before
  * all others at once: waking it up is no event for a scheduler, since it is runnable already.
- * Whoever holds up others (owner.bpf.h) is lent its CPU.
+ * Whoever holds up others is boosted (inheritance.bpf.h).
  *
  * Limits: a task gets a slice in each `patience`, be its share smaller.
  */
 #ifndef TEMPER_AGE_BPF_H
 #define TEMPER_AGE_BPF_H
 
-#include "owner.bpf.h"
+#include "inheritance.bpf.h"
 #include "timer.bpf.h"
 
 #define LOOK_PERIOD (100 * MSEC)
@@ -57,7 +57,7 @@ static __always_inline bool may_stop_its_process(struct task_struct *p, struct t
 	return p->signal->nr_threads == 1 || p->se.sum_exec_runtime - t->stop_asked_exec + 1 < TIME_TO_STOP;
 }
 
-/* To die, to stop, to freeze or to be traced: somebody waits for it to get that far, as long as its CPU has a budget for that. */
+/* To die, to stop, to freeze or to be traced: somebody waits for it to get that far, as far as its CPU's token bucket goes. */
 static __always_inline bool asked_to_end(struct task_struct *p, struct task_state *t)
 {
 	return ((p->signal->flags & SIGNAL_GROUP_EXIT) || (p->jobctl & JOBCTL_ASKED) ||
@@ -105,7 +105,7 @@ static __always_inline void age(struct task_struct *p, struct task_state *t, u64
 		return;
 	if (waited > (s64)s->longest)
 		s->longest = waited;
-	lend_to_queued(p, t, waited);
+	boost_queued(p, t, waited);
 	to = tier_clock[tier] - slice_ns[tier];
 	queue = pinned ? pinned_queue(cpu, tier) : shared_queue(tier);
 	if (asked_to_end(p, t)) {

@@ -16,7 +16,7 @@
 #ifndef TEMPER_BANDWIDTH_BPF_H
 #define TEMPER_BANDWIDTH_BPF_H
 
-#include "bucket.bpf.h"
+#include "quota.bpf.h"
 #include "timer.bpf.h"
 
 #define READ_PERIOD (100 * MSEC)

@@ -17,7 +17,7 @@
  * Placement: a CPU whose whole core is idle comes before one whose sibling works; among equals, the one where the
  * task last ran comes first, and then those that share its last-level cache.
  *
- * Limits: parole (progress.bpf.h) asks nobody. Critical work that shares a core is not moved when another core
+ * Limits: starvation turns (progress.bpf.h) ask nobody. Critical work that shares a core is not moved when another core
  * becomes idle; it is placed anew when it wakes up.
  */
 #ifndef TEMPER_FENCE_BPF_H

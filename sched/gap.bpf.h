@@ -12,12 +12,12 @@
  *   entry, enqueue():  arrivals[tier]++, queued[tier]++ | read open[lower], claim a CPU, kick it
  *   exit,  running():  open[tier] |= this CPU           | read arrivals[higher], queued[higher]
  * All are atomic operations with a full barrier, so at least one side sees the other:
- * the partner of announce() is recheck(). A CPU is claimed by clearing its bit in
+ * the partner of publish_queued() is recheck(). A CPU is claimed by clearing its bit in
  * open[]; whoever cleared it kicks, so that two arrivals never interrupt one CPU.
  * The kernel puts the task into its queue only after enqueue() has returned: an exit
- * check may see a task announced that it cannot take yet. It then interrupts itself
- * and looks again: queued[], without those in_transit[] to a CPU that has taken them, exceeds
- * what the queue holds only for that moment. (For a task in transit it must not: it would
+ * check may see a task published that it cannot take yet. It then interrupts itself
+ * and looks again: queued[], without those that a CPU is dequeuing[], exceeds
+ * what the queue holds only for that moment. (For a task that is being dequeued it must not: it would
  * take its run queue's lock again and again, for which that CPU waits.)
  *
  * An idle CPU is claimed in the same way: IDLE stands below all tiers. A CPU that finds
@@ -41,8 +41,8 @@ enum { IDLE = NR_TIERS };
  * comparison does not, where the compiler keeps a copy from before. */
 enum { OPEN_ROWS = 8 };
 static u64 open[OPEN_ROWS][MASK_WORDS];
-static u32 queued[NR_TIERS];		   /* tasks announced for the shared queue and not yet running */
-static u32 in_transit[NR_TIERS];	   /* those of them that a CPU is taking; partner: missed_arrival() */
+static u32 queued[NR_TIERS];		   /* tasks published for the shared queue and not yet running */
+static u32 dequeuing[NR_TIERS];		   /* those of them that a CPU is taking; partner: missed_arrival() */
 
 enum { PINNED_QUEUES = 0x1000 };
 
@@ -78,7 +78,7 @@ static void tell_arrival(struct task_struct *p, u32 tier, bool pinned)
 }
 
 /* Entry, first half: from here on, running() of any CPU knows of the task. Partner: recheck(). */
-static void announce(struct task_struct *p, struct task_state *t, bool pinned, s32 cpu)
+static void publish_queued(struct task_struct *p, struct task_state *t, bool pinned, s32 cpu)
 {
 	u32 tier = t->tier;
 
@@ -92,7 +92,7 @@ static void announce(struct task_struct *p, struct task_state *t, bool pinned, s
 }
 
 /* The task has left its queue: it runs, or is no longer runnable, or is queued again. */
-static void withdraw(struct task_state *t, u64 now)
+static void retract_queued(struct task_state *t, u64 now)
 {
 	u32 was, kind;
 
@@ -105,24 +105,24 @@ static void withdraw(struct task_state *t, u64 now)
 	kind = queued_kind(was);
 	if (kind == QUEUED_SHARED || kind == QUEUED_PINNED)
 		count_queued(t->queued_cpu, was, -1);
-	else if (kind == QUEUED_HELD)
-		end_hold(was - QUEUED_HELD, now - t->held_at);
+	else if (kind == QUEUED_THROTTLED)
+		end_throttle(was - QUEUED_THROTTLED, now - t->throttled_at);
 }
 
-static __always_inline void begin_transit(struct cpu_state *c, u32 tier)
+static __always_inline void begin_dequeue(struct cpu_state *c, u32 tier)
 {
 	c->taking = tier + 1;
-	ordered_add(&in_transit[tier], 1);
+	ordered_add(&dequeuing[tier], 1);
 }
 
 /* What this CPU took runs, or is gone: in any case it is choosing anew. */
-static __always_inline void end_transit(struct cpu_state *c)
+static __always_inline void end_dequeue(struct cpu_state *c)
 {
 	u32 tier = c->taking - 1;
 
 	c->taking = 0;
 	if (tier < NR_TIERS)
-		ordered_add(&in_transit[tier], -1);
+		ordered_add(&dequeuing[tier], -1);
 }
 
 /* Tasks in the shared queue of which this CPU may find one of its own. */
@@ -308,7 +308,7 @@ __noinline bool missed_arrival(u32 tier, s32 cpu)
 		if (arrivals[higher] != c->seen[higher])
 			return true;
 		/* `queued` is read before the queue's length: see the header. */
-		s32 there = shared - *(volatile u32 *)&in_transit[higher];
+		s32 there = shared - *(volatile u32 *)&dequeuing[higher];
 
 		if (there > scx_bpf_dsq_nr_queued(shared_queue(higher)))
 			return true;
@@ -319,7 +319,7 @@ __noinline bool missed_arrival(u32 tier, s32 cpu)
 }
 
 /*
- * Exit: say what runs here, then look for higher tasks that came meanwhile. Partner: announce().
+ * Exit: say what runs here, then look for higher tasks that came meanwhile. Partner: publish_queued().
  * A task that claimed this CPU as an idle one may have been put into its local queue, behind what runs.
  */
 static void recheck(u32 tier, s32 cpu)

@@ -58,9 +58,9 @@ struct temper_tier_stats {
 	unsigned long long enqueued;	 /* times a task was queued behind another */
 	unsigned long long placed_idle;	 /* times a task was placed on an idle CPU at once */
 	unsigned long long preempted;	 /* times a running task was interrupted for a higher tier */
-	unsigned long long parole;	 /* runs granted out of order so that nothing starves */
+	unsigned long long starvation_turns; /* runs granted out of order so that nothing starves */
 	unsigned long long aged;	 /* tasks put to the front of their queue because they had waited long */
-	unsigned long long lent;	 /* times a task was lent a CPU since others waited for what it held */
+	unsigned long long boosted;	 /* times a task was run out of order since others waited, or might, for what it held */
 	unsigned long long max_wait_ns;	 /* longest wait from runnable to running */
 	struct temper_hist wait;	 /* wait from runnable to running */
 };
@@ -112,22 +112,22 @@ struct temper_limit {
 	unsigned long long filled_at;	  /* the scheduler's clock, up to which quota has come in */
 	unsigned long long used_ns;	  /* while it had a limit */
 	unsigned long long beyond_ns;	  /* of that, beyond the limit, in gaps */
-	unsigned long long overrun_ns;	  /* of that, before it was paid: by late timers, and tasks that are never held */
-	unsigned long long holds;	  /* times that a task had to wait */
-	unsigned long long held_since;	  /* the scheduler's clock, up to which held_ns counts */
-	unsigned long long held_ns;	  /* time in which some task waited */
-	unsigned long long longest_hold_ns; /* of one task, until it could be chosen again */
+	unsigned long long overrun_ns;	  /* of that, before it was paid: by late timers, and tasks that are never throttled */
+	unsigned long long throttles;	  /* times that a task had to wait for the limit */
+	unsigned long long throttled_since; /* the scheduler's clock, up to which throttled_ns counts */
+	unsigned long long throttled_ns;  /* time in which some task waited for it */
+	unsigned long long longest_throttle_ns; /* of one task, until it could be chosen again */
 	unsigned long long half_ns;	  /* half a period, as it is kept: of SHORT_PERIOD or longer */
 	unsigned long long half_ends;	  /* the scheduler's clock; 0: none has begun since the limit was set */
 	unsigned long long periods;	  /* in which something was used */
-	unsigned long long held_periods;  /* in which a task had to wait */
-	unsigned long long holds_before;  /* `holds` when the period began */
+	unsigned long long throttled_periods; /* in which a task had to wait for it */
+	unsigned long long throttles_before; /* `throttles` when the period began */
 	unsigned long long paid_ns;	  /* what was taken and not given back */
 	unsigned long long paid_before[TEMPER_MARKS]; /* paid_ns when each of the last half periods began */
 	unsigned long long at;		  /* counts half periods: paid_before[at % TEMPER_MARKS] is of the one under way */
 	long long allowed_ns;		  /* in this half period */
-	unsigned int held;		  /* tasks that wait */
-	unsigned int admitted;		  /* tasks that wait for a CPU, not for this */
+	unsigned int throttled;		  /* tasks that wait for it */
+	unsigned int admitted;		  /* tasks that wait for a CPU, and not for it */
 	unsigned int mode;		  /* enum temper_limits */
 	unsigned int pad;
 };
@@ -140,7 +140,7 @@ struct temper_look {
 	int process;
 	unsigned int kernel;  /* it is a thread of the kernel */
 	unsigned int waiting; /* a task of ours waits that may run there */
-	unsigned int donor;   /* it has lent its priority to the task there, which has a lock that it waits for */
+	unsigned int donor;   /* it has donated its priority to the task there, which has a lock that it waits for */
 	unsigned int pad;
 	char comm[16];
 };
@@ -159,8 +159,8 @@ struct temper_hog {
 	char comm[16];
 };
 
-/* Map "throttled": hash by thread id: who was lowered to SCHED_IDLE, and what it is to get back. */
-struct temper_throttled {
+/* Map "rt_throttled": hash by thread id: who was lowered to SCHED_IDLE, and what it is to get back. */
+struct temper_rt_throttled {
 	unsigned long long start; /* in ns since boot: the id may be another's by then */
 	unsigned int policy;	  /* with SCHED_RESET_ON_FORK, if it was set */
 	unsigned int priority;
@@ -245,6 +245,6 @@ _Static_assert(sizeof(struct temper_info) == 136, "info");
 _Static_assert(sizeof(struct temper_exit_info) == 656, "exit_info");
 _Static_assert(sizeof(struct temper_look) == 56, "look");
 _Static_assert(sizeof(struct temper_hog) == 64, "hog");
-_Static_assert(sizeof(struct temper_throttled) == 32, "throttled");
+_Static_assert(sizeof(struct temper_rt_throttled) == 32, "rt_throttled");
 
 #endif

@@ -2,15 +2,15 @@
 /*
  * Who has used up a limit goes on until it has left what it does in the kernel.
  *
- * Problem: a task that is held in the middle of a system call keeps what it has locked there. The owner of a mutex is known,
- * and let go of (owner.bpf.h). Those that read under an rwsem are not known, and hold up whoever wants to write for as long
- * as they are held.
+ * Problem: a task that is throttled in the middle of a system call keeps what it has locked there. The owner of a mutex is
+ * known, and unthrottled (inheritance.bpf.h). Those that read under an rwsem are not known, and hold up whoever wants to write
+ * for as long as they are throttled.
  *
- * Method: who was interrupted in user mode has no lock of the kernel, and is held at once. Any other is asked for a call on its
- * way to user mode (task work), and goes on until then. The call interrupts it, and is where it waits. What it uses
- * meanwhile is a debt, which its cgroup pays first.
+ * Method: who was interrupted in user mode has no lock of the kernel, and is throttled at once. Any other is asked for a
+ * call on its way to user mode (task work), and goes on until then. The call interrupts it, and is where it waits. What it
+ * uses meanwhile is a debt, which its cgroup pays first.
  *
- * Limits: one that has not left after LONGEST_BEYOND of CPU time is held where it is, and so are all where the kernel cannot
+ * Limits: one that has not left after LONGEST_BEYOND of CPU time is throttled where it is, and so are all where the kernel cannot
  * make that call (before 6.18), or saves no orig_ax (other machines than x86-64). Where its cgroup owes more than MUCH_OWED, it
  * has SHORT_BEYOND: else tasks that never leave, one after the other, would get on without an end. A signal that is delivered as
  * it leaves, and any exception (a page fault too), count as user mode. In the call a task may not migrate.
@@ -64,12 +64,12 @@ static int has_left(struct bpf_map *map, void *key, void *value)
 
 	if (t && t->beyond_until) {
 		t->beyond_until = HAS_LEFT;
-		/* Interrupted in the middle of this, it would be held in the RCU section that the kernel has around it. */
+		/* Interrupted in the middle of this, it would be throttled in the RCU section that the kernel has around it. */
 		bpf_preempt_disable();
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 		bpf_preempt_enable();
 	} else if (cpu_state(cpu)->section_began) {
-		start_timer(TIMER_PAROLE + cpu, OUT_OF_CALL, BPF_F_TIMER_CPU_PIN);
+		start_timer(TIMER_PROTECTED + cpu, OUT_OF_CALL, BPF_F_TIMER_CPU_PIN);
 	}
 	return 0;
 }

@@ -5,10 +5,10 @@
  * Problem: the kernel gives a cgroup its quota at the start of a period, and freezes it when that is spent, for tens
  * of milliseconds. While a sched_ext scheduler is attached it keeps no limit at all.
  *
- * Method: each limited cgroup has a bucket into which its quota flows (bucket.bpf.h). Whoever begins to run takes a turn
+ * Method: each limited cgroup has a bucket into which its quota flows (quota.bpf.h). Whoever begins to run takes a turn
  * out of the buckets of its cgroup and of all limited ones above it, ahead of use, and gives back what it has not
  * used; what it has used too much is a debt. So at most a turn a CPU is ever on its way. Who finds a bucket empty
- * waits (pace.bpf.h).
+ * waits (throttle.bpf.h).
  *
  * A cgroup slot caches which limited one is nearest above it, as it does its tier. Without any limit on the node
  * that is one comparison.
@@ -23,25 +23,25 @@
 
 #define MUCH_OWED (10 * MSEC) /* by a cgroup: a task with a short section in the kernel still gets out of it (leave.bpf.h) */
 
-/* Cgroups that hold tasks and whose mode is LIMITS_GAP, a bit each. */
+/* Cgroups that throttle tasks and whose mode is LIMITS_GAP, a bit each. */
 enum { SLOT_WORDS = MAX_CGROUPS / 64 };
-static u64 holding[SLOT_WORDS];
-static u32 nr_holding; /* bits that are set */
+static u64 throttling[SLOT_WORDS];
+static u32 nr_throttling; /* bits that are set */
 
-static void set_holding(u32 index)
+static void set_throttling(u32 index)
 {
 	u64 bit = 1ULL << (index % 64);
 
-	if (!(ordered_or(&holding[index / 64 % SLOT_WORDS], bit) & bit))
-		ordered_add(&nr_holding, 1);
+	if (!(ordered_or(&throttling[index / 64 % SLOT_WORDS], bit) & bit))
+		ordered_add(&nr_throttling, 1);
 }
 
-static void clear_holding(u32 index)
+static void clear_throttling(u32 index)
 {
 	u64 bit = 1ULL << (index % 64);
 
-	if (ordered_and(&holding[index / 64 % SLOT_WORDS], ~bit) & bit)
-		ordered_add(&nr_holding, -1);
+	if (ordered_and(&throttling[index / 64 % SLOT_WORDS], ~bit) & bit)
+		ordered_add(&nr_throttling, -1);
 }
 
 static __always_inline u64 limited_at(u64 gen, u32 index)
@@ -202,7 +202,7 @@ static __always_inline bool need_not_wait(u32 *index, u64 now, u32 *by)
 	if (!l)
 		return false;
 	fill(at, now);
-	if (!l->held && l->left_ns >= (s64)LEAST_TAKEN * (1 + l->admitted))
+	if (!l->throttled && l->left_ns >= (s64)LEAST_TAKEN * (1 + l->admitted))
 		return true;
 	*by = at;
 	return false;
@@ -286,31 +286,31 @@ static void end_admission(struct task_state *t)
 }
 
 /* A task begins to wait for this limit: true for the first. */
-static bool begin_hold(u32 index, u64 now)
+static bool begin_throttle(u32 index, u64 now)
 {
 	struct temper_limit *l = limit_at(index);
 
 	if (!l)
 		return false;
-	relaxed_add(&l->holds, 1);
-	if (ordered_add(&l->held, 1))
+	relaxed_add(&l->throttles, 1);
+	if (ordered_add(&l->throttled, 1))
 		return false;
-	l->held_since = now;
+	l->throttled_since = now;
 	if (gaps_beyond(index))
-		set_holding(index);
+		set_throttling(index);
 	return true;
 }
 
 /* It need not wait any longer. */
-static void end_hold(u32 index, u64 waited)
+static void end_throttle(u32 index, u64 waited)
 {
 	struct temper_limit *l = limit_at(index);
 
 	if (!l)
 		return;
-	ordered_add(&l->held, -1);
-	if ((s64)waited > (s64)l->longest_hold_ns)
-		l->longest_hold_ns = waited;
+	ordered_add(&l->throttled, -1);
+	if ((s64)waited > (s64)l->longest_throttle_ns)
+		l->longest_throttle_ns = waited;
 }
 
 #endif

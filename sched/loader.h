@@ -83,13 +83,13 @@ enum temper_status become_the_only_loader(void);
 /* From now on no detach starves, whoever asks for it: guard.c. */
 enum temper_status start_guard(void);
 
-/* From now on real-time tasks are throttled where others wait: throttle.c. Descriptors; negative: there is none. */
-struct throttle_maps {
-	int program, looks, hogs, throttled;
+/* From now on real-time tasks are lowered where others wait: rt_throttle.c. Descriptors; negative: there is none. */
+struct rt_throttle_maps {
+	int program, looks, hogs, rt_throttled;
 };
-enum temper_status start_throttle(struct throttle_maps use);
+enum temper_status start_rt_throttle(struct rt_throttle_maps use);
 /* Whoever was lowered has its policy back. */
-void stop_throttle(void);
+void stop_rt_throttle(void);
 /* The same for a loader that was killed. */
 void give_back_what_is_left(void);
 
@@ -119,10 +119,10 @@ enum temper_status load(struct scheduler *s);
 /* Well also where the kernel has taken it, and let it go at once: has_left(). */
 enum temper_status attach(struct scheduler *s);
 bool has_left(const struct scheduler *s);
-/* What start_throttle() wants of it. */
-struct throttle_maps maps_for_throttle(struct scheduler *s);
+/* What start_rt_throttle() wants of it. */
+struct rt_throttle_maps maps_for_rt_throttle(struct scheduler *s);
 void give_sign_of_life(struct scheduler *s);
-/* Returns once the kernel has let go of it. */
+/* Returns once the kernel has released it. */
 void detach(struct scheduler *s);
 /* The same for a scheduler of ours whose loader is gone; none is fine, too. */
 enum temper_status detach_orphan(void);

@@ -16,7 +16,7 @@
 #ifndef TEMPER_LOOK_BPF_H
 #define TEMPER_LOOK_BPF_H
 
-#include "pace.bpf.h"
+#include "throttle.bpf.h"
 #include "watchdog.bpf.h"
 
 #define STEP (MSEC / 8)
@@ -52,10 +52,10 @@ __noinline bool look_at(s32 pid, u64 now)
 
 	if (p && t) {
 		bpf_rcu_read_lock(); /* its mask of CPUs is read */
-		if (kind == QUEUED_HELD) {
-			may_go = may_go_now(p, t, mark - QUEUED_HELD, now);
+		if (kind == QUEUED_THROTTLED) {
+			may_go = may_go_now(p, t, mark - QUEUED_THROTTLED, now);
 			if (!may_go && in_section(p) && !waits_in_call(p, t))
-				lend_to_section(p, t);
+				boost_section(p, t);
 		} else if (kind == QUEUED_SHARED || kind == QUEUED_PINNED) {
 			age(p, t, now);
 		}
@@ -69,7 +69,7 @@ __noinline bool look_at(s32 pid, u64 now)
 		bpf_task_release(p);
 	if (kind == NOT_QUEUED)
 		forget(pid);
-	return may_go ? let_go_holder(pid, mark - QUEUED_HELD) : lost;
+	return may_go ? unthrottle_holder(pid, mark - QUEUED_THROTTLED) : lost;
 }
 
 static __always_inline void end_look(struct seen *s, u64 *longest, s32 *to_end)
@@ -92,7 +92,7 @@ static __always_inline void end_look_at_queues_of(s32 cpu, u64 now)
 
 	for (u32 tier = 0; tier < NR_TIERS; tier++)
 		end_look(&c->seeing[tier], &c->longest_wait[tier], &c->asked[tier]);
-	repeat_loan(cpu);
+	repeat_donation(cpu);
 	see_local_queue(cpu, now);
 }
 

@@ -24,7 +24,7 @@ int open_pinned(const char *name)
 	return bpf_obj_get(path);
 }
 
-static const char *const pinned_maps[] = { "tiers", "control", "stats", "info", "exit_info", "timers", "limits", "limit_timers", "looks", "hogs", "throttled", "waits", "task_states" };
+static const char *const pinned_maps[] = { "tiers", "control", "stats", "info", "exit_info", "timers", "limits", "limit_timers", "looks", "hogs", "rt_throttled", "waits", "task_states" };
 static const char pinned_program[] = "look_at_cpus";
 
 /* All that is there, so that nothing stays of a version that pinned more. */
@@ -36,7 +36,7 @@ void remove_pins(void)
 
 	if (!options.pin_dir || !(dir = opendir(options.pin_dir)))
 		return;
-	/* The link first: what it lets go of is not in use any more. */
+	/* The link first: what it releases is not in use any more. */
 	pin_path(path, sizeof(path), "link");
 	unlink(path);
 	while ((entry = readdir(dir))) {

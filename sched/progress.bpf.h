@@ -5,14 +5,14 @@
  * Problem: tiers are strict, and the kernel ejects a scheduler that leaves any
  * runnable task waiting for 30 s. What the kernel itself has to do must not wait at all.
  *
- * Method: duty() names the tasks that do kernel work for others, as far as budgets of each CPU go (budget.bpf.h): kernel threads
- * of one CPU, and exiting tasks, these for a LEAST_TURN at a time. They queue as `system`, beyond its share.
- * For the rest there is parole: each CPU remembers when it last ran a tier; when a
+ * Method: duty() names the tasks that do kernel work for others, as far as token buckets of each CPU go (tokens.bpf.h):
+ * kernel threads of one CPU, and exiting tasks, these for a LEAST_TURN at a time. They queue as `system`, beyond its share.
+ * For the rest there are starvation turns: each CPU remembers when it last ran a tier; when a
  * task of it has been queued for longer than the tier's period, the next dispatch
  * takes one out of order, for a turn. The period shrinks with the number that waits, so that
  * all of them have had a turn in ROUND; so does the turn, down to LEAST_TURN. It works CPU
- * by CPU, and so for tasks that only one CPU can run. The turn has to be real, and is ended by a
- * timer: a task that is interrupted as it starts is switched in and out within schedule(), and
+ * by CPU, and so for tasks that only one CPU can run. The turn is protected: its CPU cannot be claimed, and a
+ * timer ends it. A task that is interrupted as it starts is switched in and out within schedule(), and
  * would never get on with a lock that it holds or a signal that is to kill it.
  *
  * A task that has been asked to die, stop or freeze is a duty from its next turn on. age.bpf.h puts it before all others
@@ -35,7 +35,7 @@
 /* For tiers that another can keep from running: a turn of so long each so often. */
 static const struct {
 	u64 period, turn;
-} parole[NR_TIERS] = {
+} starvation[NR_TIERS] = {
 	[TIER_CRITICAL] = { 50 * MSEC, 3 * MSEC }, /* behind duties: the system tier else has a share */
 	[TIER_STANDARD] = { 50 * MSEC, 3 * MSEC },
 	[TIER_BACKGROUND] = { 250 * MSEC, LEAST_TURN },
@@ -81,7 +81,7 @@ static u32 home_tier(struct task_struct *p, struct task_state *t)
 {
 	if (p->flags & PF_KTHREAD)
 		return tier_of_kthread(p);
-	if (is_throttled(p))
+	if (is_rt_throttled(p))
 		return TIER_BACKGROUND;
 	u32 tier = tier_of_group(t);
 
@@ -98,18 +98,18 @@ static u32 home_tier(struct task_struct *p, struct task_state *t)
 /* The tier that it is in just now. */
 static u32 tier_of(struct task_struct *p, struct task_state *t, u32 home, u64 now)
 {
-	u32 tier = home, lent = NR_TIERS;
+	u32 tier = home, boosted = NR_TIERS;
 
 	if (duty(p, t))
 		return TIER_SYSTEM;
 	if (t->in_gap)
 		return TIER_BACKGROUND;
-	if (owes(p, t))
-		lent = t->lent_tier;
-	if (lent < tier)
-		tier = lent;
+	if (is_boosted(p, t))
+		boosted = t->boosted_tier;
+	if (boosted < tier)
+		tier = boosted;
 	if (tier == TIER_SYSTEM && !serves_one_cpu(p)) {
-		tier = tier_of_system(scx_bpf_task_cpu(p), (p->flags & PF_KTHREAD) && lent > TIER_CRITICAL, now);
+		tier = tier_of_system(scx_bpf_task_cpu(p), (p->flags & PF_KTHREAD) && boosted > TIER_CRITICAL, now);
 		if (tier == TIER_SYSTEM)
 			return tier;
 	}
@@ -154,15 +154,15 @@ static void leave_tier(struct task_struct *p, struct task_state *t)
 }
 
 /* How often this CPU serves a tier of which `nr_queued` tasks are queued for it, at the least. */
-static __always_inline u64 parole_period(struct cpu_state *c, u32 tier, u32 nr_queued)
+static __always_inline u64 starvation_period(struct cpu_state *c, u32 tier, u32 nr_queued)
 {
 	/* Together the CPUs are fast enough, unless the tasks are bound to a few of them. */
 	u64 period = ROUND * (is_late(c, tier) ? 1 : config.nr_online) / nr_queued;
 
-	return period < parole[tier].period ? period : parole[tier].period;
+	return period < starvation[tier].period ? period : starvation[tier].period;
 }
 
-/* The tier that this CPU must serve now, out of order, for *turn ns; NR_TIERS: none. */
+/* The tier that is to have a starvation turn of *turn ns on this CPU now; NR_TIERS: none. */
 static u32 overdue_tier(s32 cpu, u32 prev_tier, u64 now, u64 *turn)
 {
 	struct cpu_state *c = cpu_state(cpu);
@@ -178,12 +178,12 @@ static u32 overdue_tier(s32 cpu, u32 prev_tier, u64 now, u64 *turn)
 		if (tier == TIER_CRITICAL && prev_tier != TIER_SYSTEM && !within_reach(TIER_SYSTEM, cpu) && !c->pinned[TIER_SYSTEM])
 			continue;
 		s32 *to_end = asked[tier] > 0 ? &asked[tier] : &c->asked[tier];
-		u64 period = *to_end > 0 ? ASKED_PERIOD : parole_period(c, tier, nr_queued);
+		u64 period = *to_end > 0 ? ASKED_PERIOD : starvation_period(c, tier, nr_queued);
 
 		if (now - c->served_at[tier] > period) {
 			if (*to_end > 0)
 				ordered_add(to_end, -1);
-			u64 due = parole[tier].turn * period / parole[tier].period;
+			u64 due = starvation[tier].turn * period / starvation[tier].period;
 
 			*turn = due > LEAST_TURN ? due : LEAST_TURN;
 			return tier;
@@ -192,11 +192,11 @@ static u32 overdue_tier(s32 cpu, u32 prev_tier, u64 now, u64 *turn)
 	return NR_TIERS;
 }
 
-static int end_parole(void *map, u32 *index, struct timer_slot *slot)
+static int end_protected_turn(void *map, u32 *index, struct timer_slot *slot)
 {
-	u32 cpu = *index - TIMER_PAROLE;
+	u32 cpu = *index - TIMER_PROTECTED;
 
-	if (!cpu_state(cpu)->parole)
+	if (!cpu_state(cpu)->protected)
 		return 0;
 	/* Started by a sibling, it expires there. */
 	if (is_this_cpu(cpu) && ends_section(cpu_state(cpu), bpf_get_current_task_btf()))
@@ -206,10 +206,10 @@ static int end_parole(void *map, u32 *index, struct timer_slot *slot)
 	return 0;
 }
 
-/* A task that was let in out of order begins to run here: for how long? */
-static void limit_parole(u32 cpu, u64 turn)
+/* A task begins a protected turn here, of so many ns. */
+static void protect_turn(u32 cpu, u64 turn)
 {
-	if (!start_timer(TIMER_PAROLE + cpu, turn, BPF_F_TIMER_CPU_PIN))
+	if (!start_timer(TIMER_PROTECTED + cpu, turn, BPF_F_TIMER_CPU_PIN))
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 }
 

@@ -12,7 +12,7 @@
  *
  * Handshake: whoever is queued sets invited[] and then reads may_find[] (invite()); the CPU clears its bit of may_find[] and
  * then reads invited[] (gave_up()). So one sees the other, and the bit is set. The kernel puts a task into its queue only after
- * enqueue() has returned: between two looks in vain with nobody invited, and with as many in the queue as were announced,
+ * enqueue() has returned: between two looks in vain with nobody invited, and with as many in the queue as were published,
  * that has happened, unless a virtual CPU stood still just there. The next round of looks (look.bpf.h) sets the bits of all
  * that wait, and interrupts a CPU for who was not to be found.
  *
@@ -23,7 +23,7 @@
 
 #include "state.bpf.h"
 
-static u64 arrivals[NR_TIERS]; /* tasks ever announced */
+static u64 arrivals[NR_TIERS]; /* tasks ever published */
 static u64 may_find[NR_TIERS][MASK_WORDS];
 static u64 invited[NR_TIERS][MASK_WORDS]; /* CPUs for which somebody was queued since they last looked in vain */
 

@@ -184,7 +184,7 @@ static enum temper_status adopt(struct scheduler *s, struct temper_info *info)
 	return TEMPER_OK;
 }
 
-/* The kernel lets go of a link from a workqueue, some time after the last pin is gone. */
+/* The kernel releases a link from a workqueue, some time after the last pin is gone. */
 static bool wait_until_detached(void)
 {
 	for (int i = 0; i < 500 && *attached_ops(); i++)
@@ -232,14 +232,14 @@ static int map_fd(struct scheduler *s, const char *name)
 	return bpf_object__find_map_fd_by_name(s->object, name);
 }
 
-struct throttle_maps maps_for_throttle(struct scheduler *s)
+struct rt_throttle_maps maps_for_rt_throttle(struct scheduler *s)
 {
 	const char *program = "look_at_cpus";
 
 	if (!s->object)
-		return (struct throttle_maps){ open_pinned(program), open_pinned("looks"), open_pinned("hogs"), open_pinned("throttled") };
-	return (struct throttle_maps){ bpf_program__fd(bpf_object__find_program_by_name(s->object, program)), map_fd(s, "looks"),
-				       map_fd(s, "hogs"), map_fd(s, "throttled") };
+		return (struct rt_throttle_maps){ open_pinned(program), open_pinned("looks"), open_pinned("hogs"), open_pinned("rt_throttled") };
+	return (struct rt_throttle_maps){ bpf_program__fd(bpf_object__find_program_by_name(s->object, program)), map_fd(s, "looks"),
+				       map_fd(s, "hogs"), map_fd(s, "rt_throttled") };
 }
 
 static enum temper_status describe(struct scheduler *s)
@@ -457,7 +457,7 @@ void detach(struct scheduler *s)
 	bpf_link__destroy(s->link);
 	s->link = s->waits[0] = s->waits[1] = NULL;
 	if (!wait_until_detached())
-		note("the kernel has not let go of the scheduler within 5 s");
+		note("the kernel has not released the scheduler within 5 s");
 }
 
 enum temper_status detach_orphan(void)
@@ -468,12 +468,12 @@ enum temper_status detach_orphan(void)
 	if (options.pin_dir && !access(options.pin_dir, F_OK))
 		return fail(TEMPER_FAILED, "cannot remove %s: it is not empty, or is mounted", options.pin_dir);
 	if (attached && !wait_until_detached())
-		return fail(TEMPER_FAILED, "the kernel has not let go of the scheduler within 5 s");
+		return fail(TEMPER_FAILED, "the kernel has not released the scheduler within 5 s");
 	return TEMPER_OK;
 }
 
 /* Destroying a pinned link without disconnecting it would detach what it holds. */
-static void let_go(struct bpf_link *link)
+static void release_link(struct bpf_link *link)
 {
 	if (!link)
 		return;
@@ -483,9 +483,9 @@ static void let_go(struct bpf_link *link)
 
 void release(struct scheduler *s)
 {
-	let_go(s->waits[0]);
-	let_go(s->waits[1]);
-	let_go(s->link);
+	release_link(s->waits[0]);
+	release_link(s->waits[1]);
+	release_link(s->link);
 	bpf_object__close(s->object);
 	if (s->control)
 		munmap(s->control, sizeof(*s->control));

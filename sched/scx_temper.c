@@ -70,11 +70,11 @@ static enum temper_status run(void)
 		else if (!has_left(&s))
 			say_attached(false);
 	}
-	if (!status && (status = start_throttle(maps_for_throttle(&s))))
+	if (!status && (status = start_rt_throttle(maps_for_rt_throttle(&s))))
 		detach(&s);
 	if (!status)
 		status = watch(&s);
-	stop_throttle();
+	stop_rt_throttle();
 	release(&s);
 	return status;
 }

@@ -18,19 +18,19 @@
  *
  * Limits: what a task is due changes while it runs, and is applied as it stands when
  * the task is charged, which for interrupted background is when it goes on. One that slept keeps at
- * most one slice of credit, and one that runs on MOST_LAG. The system's tasks beyond their budgets stand in other tiers, and are
- * due there no more than the tier's own on that CPU. Critical work that is over its reservation (budget.bpf.h) queues with
+ * most one slice of credit, and one that runs on MOST_LAG. The system's tasks beyond their buckets stand in other tiers, and are
+ * due there no more than the tier's own on that CPU. Critical work that is over its reservation (tokens.bpf.h) queues with
  * standard; the weights of both then count as those of one tier.
  */
 #ifndef TEMPER_SHARE_BPF_H
 #define TEMPER_SHARE_BPF_H
 
-#include "budget.bpf.h"
+#include "tokens.bpf.h"
 #include "fence.bpf.h"
 
 #define WHOLE (1ULL << 30) /* a share of 1 */
 #define MOST_LAG (50 * MSEC) /* of virtual time: one task may have twelve times as many turns as another, not more */
-#define OWN_HOLDS (100 * MSEC) /* two periods of parole: where a tier's own task waits, one has run since */
+#define OWN_LASTS (100 * MSEC) /* two periods of starvation turns: where a tier's own task waits, one has run since */
 
 /*
  * How long a task runs before others of its tier have their turn. Background is
@@ -155,7 +155,7 @@ static __always_inline struct own *own_of(struct task_struct *p, u32 tier)
 
 static __always_inline bool ran_lately(struct own *own)
 {
-	return own->share && (s64)(clock_ns() - own->ran_at) < (s64)OWN_HOLDS;
+	return own->share && (s64)(clock_ns() - own->ran_at) < (s64)OWN_LASTS;
 }
 
 /* By one that is due next to nothing nobody is measured, where there is another. */
@@ -215,7 +215,7 @@ static void charge(struct task_struct *p, struct task_state *t)
 		if (home == t->tier)
 			note_own(p, home, share, vtime);
 	}
-	charge_budget(p, home, t->tier, used);
+	charge_buckets(p, home, t->tier, used);
 }
 
 /* What it has used is charged where it was counted. */

@@ -40,17 +40,17 @@ struct cpu_state {
 	u64 free_until;	       /* when it last stopped being idle, or a task of ours stopped; taken.bpf.h */
 	bool busy;	       /* as update_idle() said; false before it has said anything */
 	u32 running;	       /* tier of the running task + 1; 0: none of ours */
-	bool parole;	       /* the running task was let in out of order: it may not be claimed */
-	u64 parole_next;       /* the task about to run is, for so long; 0: it is not */
+	bool protected;	       /* the running task has a protected turn, out of order: its CPU may not be claimed */
+	u64 protected_next;    /* the task about to run is to have one, of so many ns; 0: it is not */
 	u32 taking;	       /* tier + 1 of the task on its way here from a shared queue; 0: none */
 	s32 handoff_pid;       /* the task that waits for this CPU's waker to sleep; 0: none */
-	s32 lend_to;	       /* take_holder() and lend_to_queued() of any CPU: whom to run for a waiter; 0: nobody */
-	u32 lend_tier;	       /* the waiter's tier */
-	s32 section_pid;       /* lend_to_section() of any CPU: lend_to, where that is to end a section */
-	bool lent_section;     /* the task about to run is lent this CPU to end a section */
+	s32 boost_pid;	       /* donate(), boost_queued() and take_boosted() of any CPU: whom to run for a donor; 0: nobody */
+	u32 boost_tier;	       /* the donor's tier */
+	s32 section_pid;       /* boost_section() of any CPU: boost_pid, where that is to end a section */
+	bool boosted_section;  /* the task about to run is boosted to end a section */
 	u64 section_began;     /* the running task is, since then; 0: it is not */
-	u64 section_next;      /* not before that moment is this CPU lent to a section again */
-	s32 waiter;	       /* repeat_loan(): who lent this CPU last; 0: nobody who waits still */
+	u64 section_next;      /* not before that moment does this CPU run a boosted section again */
+	s32 donor;	       /* repeat_donation(): who slept here last and donated; 0: nobody who waits still */
 	u64 claimed_at;	       /* claim_cpu() of any CPU: when this one was claimed; 0: it is not */
 	bool loan_ended;       /* reclaim() of any CPU: that is why it was claimed */
 	u64 seen[NR_TIERS];    /* arrivals[] when dispatch() last looked for that tier */
@@ -91,44 +91,45 @@ struct task_state {
 	u64 vtime[NR_TIERS]; /* what it was when the task left that tier */
 	bool admitted;	  /* counted by its limit among those that wait for a CPU */
 	bool in_gap;	  /* beyond its limit, it may use what nobody wants */
-	u32 queued;	  /* enum queued_as; changed by atomic operations: withdraw() of any CPU, let_go_one() */
+	u32 queued;	  /* enum queued_as; changed by atomic operations: retract_queued() of any CPU, unthrottle_task() */
 	bool sync_wake;	  /* its waker said that it would sleep */
 	s32 woken_on;
-	s32 queued_cpu;	  /* where it waits: for QUEUED_PINNED, and for who is held and will be that */
-	u8 lent_tier;	  /* the lender's */
-	s32 lender;	  /* who waits for lent_lock */
-	u32 lender_cgroup; /* and the slot of its cgroup */
+	s32 queued_cpu;	  /* where it waits: for QUEUED_PINNED, and for who is throttled and will be that */
+	u8 boosted_tier;  /* the donor's */
+	s32 donor;	  /* who waits for boosted_lock */
+	u32 donor_cgroup; /* and the slot of its cgroup */
 	u64 wanted_lock;  /* the kernel lock that it sleeps for; 0: none */
-	u64 lent_lock;	  /* lend() of any waiter: the lock that it is to let go of; 0: none */
-	u64 woken_until;  /* it is about to take lent_lock, until then; 0: it has it */
+	u64 boosted_lock; /* donate() of any waiter: the lock that it is to release; 0: none */
+	u64 woken_until;  /* it is about to take boosted_lock, until then; 0: it has it */
 	u64 runnable_at;  /* since when it waits for a CPU */
 	u64 waits_since;  /* since when it has not run, moves and waits for limits among that; 0: it sleeps or runs */
 	u32 limited;	  /* slot of the limit under which it runs; NO_SLOT: none */
 	u64 granted;	  /* ns, of that */
-	u64 prepaid;	  /* ns of the next turn, taken when it was let go of */
+	u64 prepaid;	  /* ns of the next turn, taken when it was unthrottled */
 	u32 prepaid_by;	  /* slot of the limit from which they were taken */
 	u64 turn_exec;	  /* sum_exec_runtime as its turn began */
 	u64 beyond_until; /* sum_exec_runtime up to which it goes on beyond its limit, until it has left the kernel; 0: it does not */
-	u64 held_at;	  /* since when it waits for its limit; 0: it has had a turn since */
+	u64 throttled_at; /* since when it waits for its limit; 0: it has had a turn since */
 	u64 stop_asked_exec; /* sum_exec_runtime + 1 when its process was seen to be asked to stop; 0: it is not */
 	u64 charged_exec; /* sum_exec_runtime up to which it has been charged */
 };
 
 /*
  * How a task is queued, in one word, so that who takes it out of there gives back what was counted, whatever the task's tier
- * is by then. QUEUED_TAKEN: out of a hold, to run in a gap. From QUEUED_HELD on: held, by which limit, a cgroup's slot.
+ * is by then. QUEUED_TAKEN: it was throttled, and is to run in a gap. From QUEUED_THROTTLED on: throttled, by which limit, a
+ * cgroup's slot.
  */
-enum queued_as { NOT_QUEUED, QUEUED_SHARED, QUEUED_PINNED, QUEUED_TAKEN, QUEUED_KINDS, QUEUED_HELD = QUEUED_KINDS * NR_TIERS };
+enum queued_as { NOT_QUEUED, QUEUED_SHARED, QUEUED_PINNED, QUEUED_TAKEN, QUEUED_KINDS, QUEUED_THROTTLED = QUEUED_KINDS * NR_TIERS };
 
 static __always_inline u32 queued_mark(bool pinned, u32 tier)
 {
 	return (pinned ? QUEUED_PINNED : QUEUED_SHARED) + tier * QUEUED_KINDS;
 }
 
-/* QUEUED_HELD for any limit. */
+/* QUEUED_THROTTLED for any limit. */
 static __always_inline u32 queued_kind(u32 mark)
 {
-	return mark >= QUEUED_HELD ? QUEUED_HELD : mark % QUEUED_KINDS;
+	return mark >= QUEUED_THROTTLED ? QUEUED_THROTTLED : mark % QUEUED_KINDS;
 }
 
 static __always_inline u32 queued_tier(u32 mark)

@@ -44,10 +44,10 @@ static __noinline bool take_shared(u32 tier, s32 cpu)
 	/* Without a look at the length, a failure would for a moment hide a task that is just being queued. */
 	if (!scx_bpf_dsq_nr_queued(shared_queue(tier)))
 		return false;
-	begin_transit(c, tier);
+	begin_dequeue(c, tier);
 	if (dsq_move_to_local(shared_queue(tier)))
 		return true;
-	end_transit(c);
+	end_dequeue(c);
 	if ((s32)*(volatile u32 *)&queued[tier] <= scx_bpf_dsq_nr_queued(shared_queue(tier)))
 		gave_up(tier, cpu);
 	return false;

@@ -7,8 +7,8 @@
  *
  * Method: for each CPU, free_until is the last moment at which a task of ours ran there, or nothing did. The
  * loader runs look_at_cpus() some times a second. It tells for how long the CPU has not been free, and which real-time
- * task is first in its run queue. The loader then throttles that task (throttle.c). The run queue is read and not
- * its current task: on the CPU where the loader itself runs, that would be the loader.
+ * task is first in its run queue. The loader then lowers that task for a turn: RT throttling (rt_throttle.c). The run queue
+ * is read and not its current task: on the CPU where the loader itself runs, that would be the loader.
  *
  *   time    0 ms            950 ms          1000 ms
  *   CPU 1   ours stops      the hog runs    looks[1]: taken for 1000 ms by the hog, and a task of ours waits
@@ -26,7 +26,7 @@
 #include "gap.bpf.h"
 #include "timer.bpf.h"
 
-enum { LONGEST_LINE = 8, MOST_THROTTLED = 1024 };
+enum { LONGEST_LINE = 8, MOST_RT_THROTTLED = 1024 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -46,28 +46,28 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, MOST_THROTTLED);
+	__uint(max_entries, MOST_RT_THROTTLED);
 	__type(key, u32);
-	__type(value, struct temper_throttled);
-} throttled SEC(".maps");
+	__type(value, struct temper_rt_throttled);
+} rt_throttled SEC(".maps");
 
 /* Its turn of the CPU is over: as long as it is lowered it has what nobody else wants, whatever its cgroup. */
-static __always_inline bool is_throttled(struct task_struct *p)
+static __always_inline bool is_rt_throttled(struct task_struct *p)
 {
 	u32 id = p->pid;
 
-	return p->policy == SCHED_IDLE && bpf_map_lookup_elem(&throttled, &id);
+	return p->policy == SCHED_IDLE && bpf_map_lookup_elem(&rt_throttled, &id);
 }
 
-/* Who is forked by a task that is throttled is to have what the parent had, once the parent has it back. */
-static __always_inline void inherit_throttle(struct task_struct *child)
+/* Who is forked by a task that is RT-throttled is to have what the parent had, once the parent has it back. */
+static __always_inline void inherit_rt_throttle(struct task_struct *child)
 {
 	u32 parent = bpf_get_current_task_btf()->pid, id = child->pid;
-	struct temper_throttled *of, mine;
+	struct temper_rt_throttled *of, mine;
 
 	if (child->policy != SCHED_IDLE)
 		return;
-	of = bpf_map_lookup_elem(&throttled, &parent);
+	of = bpf_map_lookup_elem(&rt_throttled, &parent);
 	/* With its policy back a parent is idle by its own will. */
 	if (!of || (of->given_back && bpf_get_current_task_btf()->policy == SCHED_IDLE))
 		return;
@@ -79,7 +79,7 @@ static __always_inline void inherit_throttle(struct task_struct *child)
 		mine.policy = SCHED_NORMAL;
 		mine.priority = 0;
 	}
-	bpf_map_update_elem(&throttled, &id, &mine, BPF_ANY);
+	bpf_map_update_elem(&rt_throttled, &id, &mine, BPF_ANY);
 }
 
 static __always_inline bool is_group(u64 entity)

@@ -7,7 +7,7 @@
  * that CPU can run. A task that finds a CPU idle is placed on it at once. Otherwise it
  * is queued, and a CPU that runs a lower tier is interrupted (gap.bpf.h). A CPU that
  * has to choose takes the highest tier that has a task for it, but for what is overdue
- * (progress.bpf.h, age.bpf.h). Who has used up its cgroup's cpu.max waits (pace.bpf.h).
+ * (progress.bpf.h, age.bpf.h). Who has used up its cgroup's cpu.max waits (throttle.bpf.h).
  * Background is never left in a CPU's local queue: whatever stops running with time left is
  * queued again, behind what is above it.
  *
@@ -19,14 +19,14 @@
 #include "stats.bpf.h"
 #include "watchdog.bpf.h"
 #include "tier.bpf.h"
-#include "budget.bpf.h"
+#include "tokens.bpf.h"
 #include "share.bpf.h"
 #include "gap.bpf.h"
 #include "handoff.bpf.h"
-#include "owner.bpf.h"
+#include "inheritance.bpf.h"
 #include "age.bpf.h"
 #include "progress.bpf.h"
-#include "pace.bpf.h"
+#include "throttle.bpf.h"
 #include "look.bpf.h"
 #include "orphan.bpf.h"
 #include "take.bpf.h"
@@ -42,7 +42,7 @@ s32 BPF_PROG(temper_init_task, struct task_struct *p, struct scx_init_task_args 
 		return -ENOMEM;
 	__builtin_memset(t, 0, sizeof(*t)); /* the last scheduler's, perhaps */
 	if (args->fork)
-		inherit_throttle(p);
+		inherit_rt_throttle(p);
 	else
 		see_what_programs_disable();
 	enter_cgroup(t, args->cgroup);
@@ -74,8 +74,8 @@ s32 BPF_PROG(temper_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_fl
 		return prev_cpu;
 	u32 tier = enter_tier(p, t, claim.now);
 
-	/* To be held it has to be queued. */
-	if (admit(p, t, claim.now) != NO_SLOT)
+	/* To be throttled it has to be queued. */
+	if (check_limit(p, t, claim.now) != NO_SLOT)
 		return prev_cpu;
 	claim.background = tier == TIER_BACKGROUND;
 	claim_lower(p, tier, IDLE, prev_cpu, &claim);
@@ -103,7 +103,7 @@ static void enqueue_pinned(struct task_struct *p, struct task_state *t, u64 now,
 		dsq_insert(p, DSQ_LOCAL, slice_ns[tier], enq_flags | ENQ_PREEMPT);
 		return;
 	}
-	announce(p, t, true, claim.cpu);
+	publish_queued(p, t, true, claim.cpu);
 	dsq_insert_vtime(p, pinned_queue(claim.cpu, tier), slice_ns[tier], queue_position(p, t), enq_flags);
 	claim.was = claim_only(tier, claim.cpu, now);
 	if (claim.was <= IDLE)
@@ -119,7 +119,7 @@ static void enqueue_shared(struct task_struct *p, struct task_state *t, u64 now,
 	if (tier >= NR_TIERS)
 		return;
 	claim.background = tier == TIER_BACKGROUND;
-	announce(p, t, false, near);
+	publish_queued(p, t, false, near);
 	dsq_insert_vtime(p, shared_queue(tier), slice_ns[tier], queue_position(p, t), enq_flags);
 	claim_lower(p, IDLE - 1, IDLE, near, &claim);
 	if (claim.cpu < 0 && begin_handoff(p, t))
@@ -141,16 +141,16 @@ void BPF_PROG(temper_enqueue, struct task_struct *p, u64 enq_flags)
 		scheduler_error("task %d has no state", p->pid);
 		return;
 	}
-	withdraw(t, now);
+	retract_queued(t, now);
 	t->in_gap = false;
 	enter_tier(p, t, now);
 	if (t->tier == TIER_SYSTEM && serves_one_cpu(p)) {
 		dsq_insert(p, DSQ_LOCAL, slice_ns[TIER_SYSTEM], enq_flags | ENQ_PREEMPT);
 		return;
 	}
-	by = admit(p, t, now);
+	by = check_limit(p, t, now);
 	if (by != NO_SLOT)
-		hold(p, t, by, now, enq_flags);
+		throttle(p, t, by, now, enq_flags);
 	else if (p->nr_cpus_allowed == 1 || may_not_migrate(p))
 		enqueue_pinned(p, t, now, enq_flags);
 	else
@@ -169,12 +169,12 @@ static void keep(struct task_struct *p, struct task_state *t, u32 tier, s32 cpu,
 	if (tier >= NR_TIERS || scx_bpf_dsq_nr_queued(DSQ_LOCAL_ON | cpu))
 		return;
 	end_claim(c, tier, now);
-	c->parole = ends_first(t);
+	c->protected = ends_first(t);
 	c->served_at[tier] = now;
 	set_slice(p, slice_ns[tier]);
 	begin_turn(p, t, cpu, now);
-	if (c->parole)
-		limit_parole(cpu, LEAST_TURN);
+	if (c->protected)
+		protect_turn(cpu, LEAST_TURN);
 	if (tier > TIER_CRITICAL)
 		recheck(tier, cpu);
 }
@@ -213,9 +213,9 @@ void BPF_PROG(temper_dispatch, s32 cpu, struct task_struct *prev)
 	u32 prev_tier = NR_TIERS, overdue;
 	bool over = false;
 
-	end_transit(c);
-	c->parole_next = 0;
-	c->lent_section = false;
+	end_dequeue(c);
+	c->protected_next = 0;
+	c->boosted_section = false;
 	if (t) {
 		charge(prev, t);
 		if (t->limited != NO_SLOT) {
@@ -225,10 +225,10 @@ void BPF_PROG(temper_dispatch, s32 cpu, struct task_struct *prev)
 		t->in_gap = over && gaps_beyond(t->limited);
 		if (t->in_gap)
 			t->beyond_until = 0;
-		/* Its turn goes on for as long as others wait for what it holds. */
-		if (c->parole && !over && owes(prev, t) && !higher_queued(t->lent_tier, cpu)) {
+		/* Its turn goes on for as long as it is boosted. */
+		if (c->protected && !over && is_boosted(prev, t) && !higher_queued(t->boosted_tier, cpu)) {
 			set_slice(prev, slice_ns[TIER_BACKGROUND]);
-			limit_parole(cpu, LEAST_TURN);
+			protect_turn(cpu, LEAST_TURN);
 			begin_turn(prev, t, cpu, now);
 			return;
 		}
@@ -240,16 +240,16 @@ void BPF_PROG(temper_dispatch, s32 cpu, struct task_struct *prev)
 	}
 	overdue = overdue_tier(cpu, prev_tier, now, &turn);
 	if (overdue < NR_TIERS && overdue != prev_tier && take(overdue, cpu)) {
-		c->parole_next = turn;
-		COUNT_TIER(overdue, parole);
+		c->protected_next = turn;
+		COUNT_TIER(overdue, starvation_turns);
 		return;
 	}
 	for (u32 tier = 0; tier < NR_TIERS; tier++) {
 		if (tier == TIER_BACKGROUND && !may_take_background(cpu))
 			break;
 		read_first(&c->seen[tier], &arrivals[tier]);
-		if (c->lend_to && c->lend_tier == tier && is_this_cpu(cpu) && take_holder(cpu)) {
-			c->parole_next = LEAST_TURN;
+		if (c->boost_pid && c->boost_tier == tier && is_this_cpu(cpu) && take_holder(cpu)) {
+			c->protected_next = LEAST_TURN;
 			return;
 		}
 		if (tier == prev_tier) {
@@ -260,7 +260,7 @@ void BPF_PROG(temper_dispatch, s32 cpu, struct task_struct *prev)
 		if ((within_reach(tier, cpu) || c->pinned[tier]) && take(tier, cpu))
 			return;
 	}
-	if (may_take_background(cpu) && is_this_cpu(cpu) && take_held(cpu, now))
+	if (may_take_background(cpu) && is_this_cpu(cpu) && take_throttled(cpu, now))
 		return;
 	/* It stays idle. One that becomes so says it in update_idle(): a real-time task may take it first. */
 	if (!c->busy)
@@ -279,7 +279,7 @@ void BPF_PROG(temper_update_idle, s32 cpu, bool idle)
 		shut_cpu(IDLE, cpu);
 		return;
 	}
-	end_transit(c);
+	end_dequeue(c);
 	if (config.smt_exclusive)
 		tell_siblings(cpu, 0, 0);
 	recheck(IDLE, cpu);
@@ -297,10 +297,10 @@ void BPF_PROG(temper_running, struct task_struct *p)
 		return;
 	u32 kind = queued_kind(t->queued);
 
-	/* Another that got in before it leaves it where it is: in transit. */
+	/* Another that got in before it leaves it where it is: being dequeued. */
 	if (kind == QUEUED_SHARED)
-		end_transit(c);
-	withdraw(t, now);
+		end_dequeue(c);
+	retract_queued(t, now);
 	/* It has been in no queue: the kernel put it back where it ran, after a change of its policy, say. */
 	if (!t->active)
 		enter_tier(p, t, now);
@@ -311,7 +311,7 @@ void BPF_PROG(temper_running, struct task_struct *p)
 	if (tier >= NR_TIERS)
 		return;
 	if (t->waits_since && (s64)(now - t->waits_since) > (s64)LONG_WAIT)
-		end_long_wait(kind, t->held_at, cpu, t->waits_since, now);
+		end_long_wait(kind, t->throttled_at, cpu, t->waits_since, now);
 	t->waits_since = 0;
 	begin_turn(p, t, cpu, now);
 	count_wait(tier, now - t->runnable_at);
@@ -323,29 +323,29 @@ void BPF_PROG(temper_running, struct task_struct *p)
 	c->served_at[tier] = now;
 	if (config.smt_exclusive)
 		tell_siblings(cpu, tier + 1, now);
-	u64 turn = c->parole_next;
+	u64 turn = c->protected_next;
 
 	if (!turn && ends_first(t))
 		turn = LEAST_TURN;
-	c->parole = turn;
-	c->parole_next = 0;
+	c->protected = turn;
+	c->protected_next = 0;
 	begin_section(c, now);
 	if (turn) {
-		limit_parole(cpu, turn);
+		protect_turn(cpu, turn);
 		return;
 	}
 	if (tier > TIER_CRITICAL)
 		recheck(tier, cpu);
 }
 
-/* A backstop: a kick that was lost ends here, at the next tick. A turn on parole has a timer to end it. */
+/* A backstop: a kick that was lost ends here, at the next tick. A protected turn has a timer to end it. */
 SEC("struct_ops/tick")
 void BPF_PROG(temper_tick, struct task_struct *p)
 {
 	s32 cpu = scx_bpf_task_cpu(p);
 	struct task_state *t = task_state(p);
 
-	if (!t || cpu_state(cpu)->parole)
+	if (!t || cpu_state(cpu)->protected)
 		return;
 	if (higher_queued(t->tier, cpu))
 		set_slice(p, 0);
@@ -371,11 +371,11 @@ void BPF_PROG(temper_stopping, struct task_struct *p, bool runnable)
 		shut_cpu(t->tier, cpu);
 	c->running = 0;
 	c->free_until = now;
-	c->parole = false;
+	c->protected = false;
 	end_section(c, now);
 	if (!runnable) {
 		leave_tier(p, t);
-		lend(p, t, cpu);
+		donate(p, t, cpu);
 		return;
 	}
 	t->runnable_at = t->waits_since = now;
@@ -394,7 +394,7 @@ void BPF_PROG(temper_disable, struct task_struct *p)
 
 	if (!t)
 		return;
-	withdraw(t, clock_ns());
+	retract_queued(t, clock_ns());
 	leave_tier(p, t);
 	t->waits_since = 0;
 }
@@ -415,7 +415,7 @@ int BPF_PROG(temper_contention_begin, void *lock, u32 flags)
 	/* Of a real-time task, which has no tier, its sleeping is not told. */
 	if (p->prio < MAX_RT_PRIO) {
 		t->tier = TIER_CRITICAL;
-		lend(p, t, bpf_get_smp_processor_id());
+		donate(p, t, bpf_get_smp_processor_id());
 	}
 	return 0;
 }
@@ -488,7 +488,7 @@ void BPF_PROG(temper_cgroup_set_bandwidth, struct cgroup *cgrp, u64 period_us, u
 
 static __always_inline s32 start_timers(void)
 {
-	s32 err = prepare_cpu_timers(TIMER_HANDOFF, handoff_failed) ?: prepare_cpu_timers(TIMER_PAROLE, end_parole) ?:
+	s32 err = prepare_cpu_timers(TIMER_HANDOFF, handoff_failed) ?: prepare_cpu_timers(TIMER_PROTECTED, end_protected_turn) ?:
 		  prepare_cpu_timers(TIMER_TURN, turn_is_over) ?:
 		  prepare_timer(TIMER_LOOK, look_at_waiting) ?: prepare_timer(TIMER_HEARTBEAT, check_heartbeat);
 

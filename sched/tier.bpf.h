@@ -352,8 +352,8 @@ static void close_slot(struct cgroup *cgrp)
 }
 
 /*
- * What the kernel does for one CPU cannot be done elsewhere or by another, and goes first there, within a budget
- * (budget.bpf.h).
+ * What the kernel does for one CPU cannot be done elsewhere or by another, and goes first there, within a token bucket
+ * (tokens.bpf.h).
  */
 static __always_inline bool serves_one_cpu(struct task_struct *p)
 {

@@ -7,14 +7,14 @@
  * as long.
  *
  * Method: while somebody above background waits for such a lock, whoever was interrupted in the kernel is suspected of having
- * it. That is a section (owner.bpf.h): he is lent a CPU to end it, and all such loans together have a 32nd of each CPU. His
+ * it. That is a section (inheritance.bpf.h): he is boosted to end it, and all such boosts together have a 32nd of each CPU. His
  * turn ends as he leaves the kernel, or waits for the lock himself. Before 6.18 nobody says that he leaves (leave.bpf.h): there
- * a turn is longer, and CPUs are lent less often. Rounds of looks find the suspects. They follow each other without a
+ * a turn is longer, and boosts are rarer. Rounds of looks find the suspects. They follow each other without a
  * pause meanwhile, and the first begins as the wait does, once in HURRY_PERIOD.
  *
  * Limits: whoever sleeps in the kernel, for anything, and is woken is suspected. Of several locks one is known, and the next as
  * soon as a round comes by its waiter. Where the saved registers do not say what was interrupted (leave.bpf.h), threads of
- * the kernel alone are suspected. Who is held by a limit is not.
+ * the kernel alone are suspected. Who is throttled by a limit is not.
  */
 #ifndef TEMPER_UNNAMED_BPF_H
 #define TEMPER_UNNAMED_BPF_H
@@ -60,7 +60,7 @@ __noinline bool still_waits(s32 pid, u64 lock)
 	return still;
 }
 
-/* Of a pair that another CPU is just changing nobody waits. It is told anew by the next round: repeat_loan(). */
+/* Of a pair that another CPU is just changing nobody waits. It is told anew by the next round: repeat_donation(). */
 static __always_inline bool unnamed_awaited(void)
 {
 	s32 waiter = *(volatile s32 *)&unnamed_waiter;

@@ -12,7 +12,7 @@
  *
  * A wait lasts from when the task last ran, or woke up, as for the kernel: to be moved to another cgroup does not end it.
  *
- * Limits: waits of less than LONG_WAIT are left out. A real-time task that is throttled is one of ours for a moment: who
+ * Limits: waits of less than LONG_WAIT are left out. A real-time task that is RT-throttled is one of ours for a moment: who
  * waits for it and is looked at, or runs, just then counts as waiting for the CPU. What is under way is as old as a round:
  * 100 ms for up to 3,200 tasks that wait, 0.3 s for 10,000. Who waited for a limit and then for a CPU counts as having waited
  * for the limit.
@@ -39,11 +39,11 @@ static __always_inline u64 taken_since(struct cpu_state *c)
 	return c->busy && !c->running ? c->free_until : 0;
 }
 
-static __always_inline u32 cause_of_wait(u32 kind, bool was_held, s32 cpu, u64 waited, u64 now)
+static __always_inline u32 cause_of_wait(u32 kind, bool was_throttled, s32 cpu, u64 waited, u64 now)
 {
 	u64 since = kind == QUEUED_SHARED ? 0 : taken_since(cpu_state(cpu));
 
-	if (kind == QUEUED_HELD || kind == QUEUED_TAKEN || was_held)
+	if (kind == QUEUED_THROTTLED || kind == QUEUED_TAKEN || was_throttled)
 		return WAIT_LIMIT;
 	if (since && now - since > waited / 2)
 		return WAIT_REAL_TIME;
@@ -51,10 +51,10 @@ static __always_inline u32 cause_of_wait(u32 kind, bool was_held, s32 cpu, u64 w
 }
 
 /* A task that was queued as `kind` runs now. Global, so that the verifier looks at it once, by itself. */
-__noinline u64 end_long_wait(u32 kind, bool was_held, s32 cpu, u64 since, u64 now)
+__noinline u64 end_long_wait(u32 kind, bool was_throttled, s32 cpu, u64 since, u64 now)
 {
 	u64 waited = now - since;
-	u32 cause = cause_of_wait(kind, was_held, cpu, waited, now);
+	u32 cause = cause_of_wait(kind, was_throttled, cpu, waited, now);
 	struct temper_stats *s = get_stats();
 
 	if (s && cause < NR_WAITS && waited > s->longest_wait_ns[cause])
@@ -76,14 +76,14 @@ static __noinline void see_longer_wait(struct task_struct *p, struct task_state 
 	s64 waited = now - since;
 
 	if (since && waited > (s64)LONG_WAIT)
-		see_wait(cause_of_wait(kind, t->held_at, t->queued_cpu, waited, now), p->pid, waited);
+		see_wait(cause_of_wait(kind, t->throttled_at, t->queued_cpu, waited, now), p->pid, waited);
 }
 
 /* A look at one that waits. Of thousands in the shared queues nearly all wait for shorter than one that was seen: they cost
  * little. */
 static __always_inline void see_task_wait(struct task_struct *p, struct task_state *t, u32 kind, u64 now)
 {
-	if (kind == QUEUED_SHARED && !t->held_at && now - t->waits_since <= seen_waits.under_way_ns[WAIT_ANY_CPU])
+	if (kind == QUEUED_SHARED && !t->throttled_at && now - t->waits_since <= seen_waits.under_way_ns[WAIT_ANY_CPU])
 		return;
 	see_longer_wait(p, t, kind, now);
 }

@@ -27,11 +27,11 @@ waited, for how long background ran on while a higher tier waited, and how scx_t
 
 It works without an agent too. Counters and histograms need root. Percentiles are upper bounds. Of each tier:
 
-  QUEUED     times that a task was queued
-  PREEMPTED  tasks that were interrupted for a higher tier
-  PAROLES    turns out of order, so that nothing starves behind a higher tier
-  AGED       tasks that were put to the front of their queue after a long wait
-  LENT       tasks that were lent a CPU, since others waited for a kernel lock that they held
+  QUEUED            times that a task was queued
+  PREEMPTED         tasks that were interrupted for a higher tier
+  STARVATION TURNS  short turns out of order, so that nothing starves behind a higher tier
+  AGED              tasks that were put to the front of their queue after a long wait
+  BOOSTED           times that a task ran out of order, since others waited, or might, for a kernel lock that it held
 
 The kernel counts no periods of a CPU limit while any sched_ext scheduler is attached. --cpu-stat prints a cgroup's
 cpu.stat with those that Temper kept added: for tools that warn of throttling.`,

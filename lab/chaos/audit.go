@@ -130,7 +130,7 @@ func audit() (wrong []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range []string{"queued", "in_transit"} {
+	for _, name := range []string{"queued", "dequeuing"} {
 		counts, err := v.numbers(name)
 		if err != nil {
 			return nil, err
@@ -155,7 +155,7 @@ func audit() (wrong []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, member := range []string{"held", "admitted"} {
+	for _, member := range []string{"throttled", "admitted"} {
 		err := eachEntry("limits", "temper_limit", member, func(index uint32, n []uint32) {
 			if n[0] != 0 {
 				wrong = append(wrong, fmt.Sprintf("limits[%d].%s is %d", index, member, int32(n[0])))

@@ -133,7 +133,7 @@ func deepCgroupsDoNotDelayCritical(t *testing.T) {
 	last := cgroup.Ancestors(deep)[enforce.MaxLevels]
 	write(t, root.Cgroup(last+"/cpu.max"), "80000 100000")
 	spin(t, deep, 2*runtime.NumCPU())
-	eventually(t, "the last limit that is known is felt", func() bool { return limitOf(t, last).Holds > 10 })
+	eventually(t, "the last limit that is known is felt", func() bool { return limitOf(t, last).Throttles > 10 })
 	late := measureLateness(t, 300)
 	t.Logf("critical is late by %v; want p99 within %v, longest within %v", late, mostP99, longest)
 	if late.p99 > mostP99 || late.longest > longest {

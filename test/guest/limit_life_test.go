@@ -13,19 +13,19 @@ import (
 	"time"
 )
 
-// What a tiny limit holds dies, stops, freezes, moves and changes its CPUs as anybody else does, though its turn is a
+// What a tiny limit throttles dies, stops, freezes, moves and changes its CPUs as anybody else does, though its turn is a
 // long way off: forty others are before it, with four turns a second.
-func heldTasksObey(t *testing.T) {
+func throttledTasksObey(t *testing.T) {
 	const cg = "/limited"
 	limit(t, cg, time.Millisecond, time.Second)
 	controlledCgroup(t, "/elsewhere")
 	spin(t, cg, 40)
-	held := func() *spinner {
+	throttledSpinner := func() *spinner {
 		s := spin(t, cg, 1)[0]
-		eventually(t, "it is held", func() bool { return limitOf(t, cg).Waiting == 41 })
+		eventually(t, "it is throttled", func() bool { return limitOf(t, cg).Waiting == 41 })
 		return s
 	}
-	stopped := held()
+	stopped := throttledSpinner()
 	promptly(t, "it stops", func() {
 		stopped.cmd.Process.Signal(syscall.SIGSTOP)
 		eventually(t, "it stops", func() bool { return stopped.state(t) == "T" })
@@ -33,13 +33,13 @@ func heldTasksObey(t *testing.T) {
 	stopped.cmd.Process.Kill()
 	stopped.cmd.Wait()
 
-	killed := held()
+	killed := throttledSpinner()
 	promptly(t, "it dies", func() {
 		killed.cmd.Process.Kill()
 		killed.cmd.Wait()
 	})
 
-	frozen := held()
+	frozen := throttledSpinner()
 	promptly(t, "all freeze", func() {
 		write(t, root.Cgroup(cg+"/cgroup.freeze"), "1")
 		eventually(t, "all freeze", func() bool { return strings.Contains(read(t, root.Cgroup(cg+"/cgroup.events")), "frozen 1") })
@@ -48,7 +48,7 @@ func heldTasksObey(t *testing.T) {
 	frozen.cmd.Process.Kill()
 	frozen.cmd.Wait()
 
-	moved := held()
+	moved := throttledSpinner()
 	promptly(t, "it changes its CPUs, moves and runs", func() {
 		moved.pin(t, runtime.NumCPU()-1)
 		moved.nice(t, 5)
@@ -56,13 +56,13 @@ func heldTasksObey(t *testing.T) {
 		used(t, 100*time.Millisecond, []*spinner{moved})
 	})
 	moved.moveTo(t, cg)
-	eventually(t, "it is held again", func() bool { return limitOf(t, cg).Waiting == 41 })
+	eventually(t, "it is throttled again", func() bool { return limitOf(t, cg).Waiting == 41 })
 	promptly(t, "without the limit it runs", func() {
 		write(t, root.Cgroup(cg+"/cpu.max"), "max")
 		used(t, time.Millisecond, []*spinner{moved})
 	})
 	write(t, root.Cgroup(cg+"/cpu.max"), "1000 1000000")
-	eventually(t, "all are held once more", func() bool { return limitOf(t, cg).Waiting == 41 })
+	eventually(t, "all are throttled once more", func() bool { return limitOf(t, cg).Waiting == 41 })
 	write(t, root.Cgroup(cg+"/cgroup.kill"), "1")
 	eventually(t, "all are dead", func() bool { return strings.Contains(read(t, root.Cgroup(cg+"/cgroup.events")), "populated 0") })
 	if l := limitOf(t, cg); l.Waiting != 0 {
@@ -115,7 +115,7 @@ func TestKeptLimitsGoBackToTheKernel(t *testing.T) {
 	}
 	throttled := func() int { return in(read(t, root.Cgroup("/limited/cpu.stat"))) }
 	kernels := throttled()
-	eventually(t, "Temper keeps it", func() bool { return limitOf(t, "/limited").Holds > 10 })
+	eventually(t, "Temper keeps it", func() bool { return limitOf(t, "/limited").Throttles > 10 })
 	eventually(t, "tools can read it", func() bool {
 		code, stat, _ := temperCommand(t, "status", "--cpu-stat", "/limited")
 		return code == 0 && in(stat) > kernels+2
@@ -164,9 +164,9 @@ func TestKeptLimitsOfAllShapes(t *testing.T) {
 	write(t, root.Cgroup("/above/cpu.max"), "20000 100000")
 	attach(t, "--tier", "background="+root.Cgroup("/background"), "--tier", "critical="+root.Cgroup("/critical"))
 	below := spin(t, "/above/below", 2)
-	eventually(t, "the limit of the cgroup above is felt", func() bool { return limitOf(t, "/above").Holds > 10 })
-	if holds := limitOf(t, "/empty").Holds; holds != 0 {
-		t.Errorf("an empty cgroup holds %d", holds)
+	eventually(t, "the limit of the cgroup above is felt", func() bool { return limitOf(t, "/above").Throttles > 10 })
+	if throttles := limitOf(t, "/empty").Throttles; throttles != 0 {
+		t.Errorf("an empty cgroup throttles %d times", throttles)
 	}
 	for _, s := range below {
 		s.end()
@@ -175,8 +175,8 @@ func TestKeptLimitsOfAllShapes(t *testing.T) {
 	// More than all CPUs have, and more than 64 bits hold of nanoseconds with 20 binary places.
 	limit(t, "/wide", 1<<41*time.Microsecond, time.Second)
 	used(t, 100*time.Millisecond, spin(t, "/wide", 2))
-	if holds := limitOf(t, "/wide").Holds; holds != 0 {
-		t.Errorf("a limit beyond all CPUs holds %d", holds)
+	if throttles := limitOf(t, "/wide").Throttles; throttles != 0 {
+		t.Errorf("a limit beyond all CPUs throttles %d times", throttles)
 	}
 
 	// In the lowest tier, beside critical work on all CPUs.
@@ -189,7 +189,7 @@ func TestKeptLimitsOfAllShapes(t *testing.T) {
 	}
 }
 
-// For a change of its priority the kernel takes a task out of the queue where it is held, and puts it back: not before the others.
+// For a change of its priority the kernel takes a task out of the queue where it is throttled, and puts it back: not before the others.
 func turnsOfWhoIsChanged(t *testing.T) {
 	const cg, least, most = "/limited", 0.15, 0.35
 	limit(t, cg, 20*time.Millisecond, 100*time.Millisecond)

@@ -52,7 +52,7 @@ func TestTimedFreeze(t *testing.T) {
 	if got := cpusUsed(watchUse(t, group, 100*time.Millisecond, 20)); got < 1.45 || got > 1.52 {
 		t.Errorf("%.3f CPUs, not 1.5", got)
 	}
-	if l := limitOf(t, "/limited"); l.LongestHoldMs < 20 {
+	if l := limitOf(t, "/limited"); l.LongestThrottleMs < 20 {
 		t.Errorf("nobody was frozen: %+v", l)
 	}
 }

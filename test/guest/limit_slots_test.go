@@ -29,7 +29,7 @@ func TestCgroupsBeyondAllSlots(t *testing.T) {
 	limit(t, "/known/crowded", 20*time.Millisecond, 100*time.Millisecond)
 	before := snapshot(t).Stats.Tier[tier.Background].RunNs
 	group := spin(t, "/known/crowded", 2)
-	eventually(t, "the limit above is felt", func() bool { return limitOf(t, "/known").Holds > 10 })
+	eventually(t, "the limit above is felt", func() bool { return limitOf(t, "/known").Throttles > 10 })
 	eventually(t, "they run as background", func() bool {
 		return time.Duration(snapshot(t).Stats.Tier[tier.Background].RunNs-before) > 100*time.Millisecond
 	})
@@ -53,7 +53,7 @@ func TestCgroupsBeyondAllSlots(t *testing.T) {
 	slots.giveBack(t)
 	limit(t, "/known/again", 20*time.Millisecond, 100*time.Millisecond)
 	spin(t, "/known/again", 2)
-	eventually(t, "a slot is found again", func() bool { return limitOf(t, "/known/again").Holds > 10 })
+	eventually(t, "a slot is found again", func() bool { return limitOf(t, "/known/again").Throttles > 10 })
 	if s := kernel(t); !s.IsTemper() || s.EnableSeq != seq {
 		t.Errorf("%+v, enable_seq was %d", s, seq)
 	}

@@ -77,7 +77,7 @@ func limitIsKept(t *testing.T) {
 	for _, c := range []struct {
 		quota, period time.Duration
 		// In ms, a third more than was measured: another build runs in another order. With a slow quota a turn takes long to come, and what
-		// eight programs owe from their start, where they often may not be held (up to 15 ms), is paid first.
+		// eight programs owe from their start, where they often may not be throttled (up to 15 ms), is paid first.
 		longest float64
 	}{
 		{150 * time.Millisecond, 100 * time.Millisecond, 16},
@@ -90,8 +90,8 @@ func limitIsKept(t *testing.T) {
 		t.Run(fmt.Sprint(c.quota, " of ", c.period), func(t *testing.T) {
 			const cg = "/limited"
 			limit(t, cg, c.quota, c.period)
-			if l := limitOf(t, cg); l.Holds == 0 && l.HeldSeconds > 0 {
-				t.Errorf("nobody was held, for %v s", l.HeldSeconds)
+			if l := limitOf(t, cg); l.Throttles == 0 && l.ThrottledSeconds > 0 {
+				t.Errorf("nobody was throttled, for %v s", l.ThrottledSeconds)
 			}
 			group := spin(t, cg, 8)
 			watchUse(t, group, 1200*time.Millisecond, 1) // what an idle one may use at once, and repays in ten periods
@@ -111,10 +111,10 @@ func limitIsKept(t *testing.T) {
 			}
 			checkUse(t, list, quota, period, 10, most)
 			checkUse(t, list, quota, period, 1, bucket)
-			if l.LongestHoldMs > c.longest || l.Holds == 0 || l.HeldSeconds == 0 {
+			if l.LongestThrottleMs > c.longest || l.Throttles == 0 || l.ThrottledSeconds == 0 {
 				t.Errorf("%+v", l)
 			}
-			// Of more than a CPU they save up while this test looks, and all have been let go of: up to two minutes passed before.
+			// Of more than a CPU they save up while this test looks, and all have been unthrottled: up to two minutes passed before.
 			if c.quota < c.period {
 				eventually(t, "somebody waits", func() bool { return limitOf(t, cg).Waiting > 0 })
 			}
@@ -167,7 +167,7 @@ func limitsNest(t *testing.T) {
 		{"/node/b/c", c, 20 * time.Millisecond, 0.1, 0.207},
 	} {
 		// What the levels above leave to a cgroup varies, and it makes up for that. Windows that begin within one of
-		// its half periods may so have up to half a quota more (sched/bucket.bpf.h).
+		// its half periods may so have up to half a quota more (sched/quota.bpf.h).
 		most := level.quota / 10
 		if level.name != "/node" {
 			most += level.quota / 2

@@ -111,7 +111,7 @@ func stated(program string) int {
 
 // isWatched: what runs but once, as the scheduler or a cgroup comes or goes, may take its time.
 func isWatched(function string) bool {
-	callbacks := []string{"look_at_waiting", "handoff_failed", "end_parole", "turn_is_over", "let_go", "read_limits_anew", "check_heartbeat"}
+	callbacks := []string{"look_at_waiting", "handoff_failed", "end_protected_turn", "turn_is_over", "unthrottle", "read_limits_anew", "check_heartbeat"}
 	once := []string{"temper_init", "temper_exit", "temper_cgroup_init", "temper_cgroup_exit", "temper_init_task"}
 	return slices.Contains(callbacks, function) || strings.HasPrefix(function, "temper_") && !slices.Contains(once, function)
 }

@@ -165,7 +165,7 @@ func (s *reachScene) try(t *testing.T, trick, who string) (r reach) {
 type reachRow struct {
 	trick, who string
 	refused    bool          // the kernel is to say no
-	section    bool          // it is lent a CPU for a 32nd of the time (SECTION_SHARE of sched/owner.bpf.h), up to 2 ms at a time
+	section    bool          // it is boosted for a 32nd of the time (SECTION_SHARE of sched/inheritance.bpf.h), up to 2 ms at a time
 	beside     float64       // CPUs that it has in background beside, to end before its own tier, or with preemption off
 	kernel     float64       // CPUs that the kernel spends on it beside, in the name of nobody
 	late       time.Duration // of critical, at the 99.9th percentile, and half of the most; 0: 1 ms

@@ -248,7 +248,7 @@ func TestRealTimeHogThatIsSetBack(t *testing.T) {
 		isNamed(t, h, mine.priority)
 		return
 	}
-	const want = "cannot be throttled: somebody sets its policy back as often as it is lowered"
+	const want = "cannot be RT-throttled: somebody sets its policy back as often as it is lowered"
 	ended := make(chan struct{})
 	defer close(ended)
 	go func() {
@@ -285,7 +285,7 @@ func isNamed(t *testing.T, h *spinner, priority int) {
 	eventually(t, "temper status names "+named, func() bool {
 		s := look(t)
 		is := func(r status.RealTime) bool {
-			return r.CPU == taken && r.Thread == h.pid && r.Name != "" && r.Priority == priority && r.Starves && (r.Throttles > 0 || kernelThrottles(t))
+			return r.CPU == taken && r.Thread == h.pid && r.Name != "" && r.Priority == priority && r.Starves && (r.RTThrottles > 0 || kernelThrottles(t))
 		}
 		return slices.ContainsFunc(s.RealTime, is) && strings.Contains(strings.Join(s.Problems, "\n"), named)
 	})

@@ -16,10 +16,10 @@ import (
 // These tests run on the deterministic machine: what a host does beside would count as CPU time of the
 // task that it interrupts.
 
-// second of CPU time a CPU: long enough for parole, which is due each 50 or 250 ms, to show and not to count.
+// second of CPU time a CPU: long enough for starvation turns, which are due each 50 or 250 ms, to show and not to count.
 func second() time.Duration { return time.Duration(runtime.NumCPU()) * time.Second }
 
-// What parole may take of the node here.
+// What starvation turns may take of the node here.
 const (
 	mostBackground = 0.005
 	mostStandard   = 0.10
@@ -45,7 +45,7 @@ func tiersAreStrict(t *testing.T) {
 		t.Errorf("of an idle node background has %.3f", got)
 	}
 	stats := snapshot(t).Stats
-	if stats.GapKicks == 0 || stats.Tier[tier.Background].Preempted == 0 || stats.Tier[tier.Background].Parole == 0 {
+	if stats.GapKicks == 0 || stats.Tier[tier.Background].Preempted == 0 || stats.Tier[tier.Background].StarvationTurns == 0 {
 		t.Errorf("its counters do not show it: %+v", stats)
 	}
 }

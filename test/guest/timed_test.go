@@ -68,7 +68,7 @@ func TestTimedLimits(t *testing.T) {
 		{"LimitsNest", limitsNest},
 		{"Burst", burst},
 		{"AheadIsPaidBack", aheadIsPaidBack},
-		{"HeldTasksObey", heldTasksObey},
+		{"ThrottledTasksObey", throttledTasksObey},
 		{"TurnsOfWhoIsChanged", turnsOfWhoIsChanged},
 		{"ModesOfCgroups", modesOfCgroups},
 	})

@@ -20,7 +20,7 @@
 {{- end }}
 
 {{/* What the agent's container may do. BPF and PERFMON load and pin the scheduler; SYS_NICE sets tasks' policies, from
-real-time threads: to keep a detach from starving, and to throttle real-time tasks. The default AppArmor profiles of
+real-time threads: to keep a detach from starving, and for RT throttling. The default AppArmor profiles of
 container runtimes forbid any write below /sys/fs/bpf, where the scheduler is pinned. */}}
 {{- define "temper.securityContext" -}}
 readOnlyRootFilesystem: true

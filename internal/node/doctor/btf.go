@@ -60,7 +60,7 @@ func marks(spec *btf.Spec) bool {
 	return false
 }
 
-// park tells what the scheduler can see of that others wait for, so that who has it is helped through (sched/owner.bpf.h).
+// park tells what the scheduler can see of that others wait for, so that who has it is helped through (sched/inheritance.bpf.h).
 // It is there or not with the kernel's build; type data that cannot be read is another check's business.
 func (n Node) park() Check {
 	const name = "park"

@@ -42,9 +42,9 @@ func (s *Stats) Add(other Stats) {
 		sum.Enqueued += t.Enqueued
 		sum.PlacedIdle += t.PlacedIdle
 		sum.Preempted += t.Preempted
-		sum.Parole += t.Parole
+		sum.StarvationTurns += t.StarvationTurns
 		sum.Aged += t.Aged
-		sum.Lent += t.Lent
+		sum.Boosted += t.Boosted
 		sum.MaxWaitNs = max(sum.MaxWaitNs, t.MaxWaitNs)
 		sum.Wait.Add(t.Wait)
 	}

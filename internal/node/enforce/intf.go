@@ -44,15 +44,15 @@ type Hist struct {
 
 // TierStats counts for one tier.
 type TierStats struct {
-	RunNs      uint64
-	Enqueued   uint64
-	PlacedIdle uint64
-	Preempted  uint64
-	Parole     uint64
-	Aged       uint64
-	Lent       uint64
-	MaxWaitNs  uint64
-	Wait       Hist
+	RunNs           uint64
+	Enqueued        uint64
+	PlacedIdle      uint64
+	Preempted       uint64
+	StarvationTurns uint64
+	Aged            uint64
+	Boosted         uint64
+	MaxWaitNs       uint64
+	Wait            Hist
 }
 
 // Stats is the entry of map "stats", for one CPU.
@@ -105,32 +105,32 @@ const (
 
 // Limit is an entry of map "limits"; QuotaNs of 0: the cgroup has no limit.
 type Limit struct {
-	Cgroup        uint64
-	QuotaNs       uint64
-	PeriodNs      uint64
-	BurstNs       uint64
-	LeftNs        int64
-	FilledAt      uint64
-	UsedNs        uint64
-	BeyondNs      uint64
-	OverrunNs     uint64
-	Holds         uint64
-	HeldSince     uint64
-	HeldNs        uint64
-	LongestHoldNs uint64
-	HalfNs        uint64
-	HalfEnds      uint64
-	Periods       uint64
-	HeldPeriods   uint64
-	HoldsBefore   uint64
-	PaidNs        uint64
-	PaidBefore    [Marks]uint64
-	At            uint64
-	AllowedNs     int64
-	Held          uint32
-	Admitted      uint32
-	Mode          uint32
-	Pad           uint32
+	Cgroup            uint64
+	QuotaNs           uint64
+	PeriodNs          uint64
+	BurstNs           uint64
+	LeftNs            int64
+	FilledAt          uint64
+	UsedNs            uint64
+	BeyondNs          uint64
+	OverrunNs         uint64
+	Throttles         uint64
+	ThrottledSince    uint64
+	ThrottledNs       uint64
+	LongestThrottleNs uint64
+	HalfNs            uint64
+	HalfEnds          uint64
+	Periods           uint64
+	ThrottledPeriods  uint64
+	ThrottlesBefore   uint64
+	PaidNs            uint64
+	PaidBefore        [Marks]uint64
+	At                uint64
+	AllowedNs         int64
+	Throttled         uint32
+	Admitted          uint32
+	Mode              uint32
+	Pad               uint32
 }
 
 // Info is the entry of map "info".

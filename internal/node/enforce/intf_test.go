@@ -32,7 +32,7 @@ var twins = map[string]any{
 
 // Structs and constants that concern loader and BPF only.
 var (
-	structsWithoutTwin = map[string]bool{"temper_config": true, "temper_topology": true, "temper_look": true, "temper_throttled": true}
+	structsWithoutTwin = map[string]bool{"temper_config": true, "temper_topology": true, "temper_look": true, "temper_rt_throttled": true}
 	valuesWithoutTwin  = map[string]bool{"TEMPER_INTF_H": true, "TEMPER_MAX_CPUS": true}
 )
 

@@ -27,7 +27,7 @@ func (s *Status) CPUStat(root host.Root, cgroup string) ([]byte, error) {
 			own = l
 		}
 	}
-	add := map[string]uint64{"nr_periods": own.Periods, "nr_throttled": own.HeldPeriods, "throttled_usec": uint64(own.HeldSeconds * 1e6)}
+	add := map[string]uint64{"nr_periods": own.Periods, "nr_throttled": own.ThrottledPeriods, "throttled_usec": uint64(own.ThrottledSeconds * 1e6)}
 	var out bytes.Buffer
 	for line := range strings.Lines(string(kernel)) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")

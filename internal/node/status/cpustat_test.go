@@ -12,7 +12,7 @@ import (
 func TestCPUStatAddsWhatTemperCounted(t *testing.T) {
 	const kernel = "usage_usec 900\nnr_periods 5\nnr_throttled 2\nthrottled_usec 70\nnr_bursts 1\n"
 	root := fixture.Node(t, fixture.Files{"/sys/fs/cgroup/a/cpu.stat": kernel, "/sys/fs/cgroup/free/cpu.stat": kernel})
-	s := &Status{Limits: []Limit{{Cgroup: "/a", Periods: 10, HeldPeriods: 3, HeldSeconds: 0.25}}}
+	s := &Status{Limits: []Limit{{Cgroup: "/a", Periods: 10, ThrottledPeriods: 3, ThrottledSeconds: 0.25}}}
 	for cg, want := range map[string]string{
 		"/a":                "usage_usec 900\nnr_periods 15\nnr_throttled 5\nthrottled_usec 250070\nnr_bursts 1\n",
 		"/free":             kernel,

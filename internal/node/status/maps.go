@@ -47,7 +47,7 @@ func (s *Status) fromMaps(m *enforce.Snapshot, monotonic time.Duration) {
 	for i, t := range m.Stats.Tier {
 		s.Tiers = append(s.Tiers, Tier{
 			Tier: tier.Tier(i), Cgroups: count[i], CPUSeconds: float64(t.RunNs/1e6) / 1e3,
-			Queued: t.Enqueued, PlacedIdle: t.PlacedIdle, Preempted: t.Preempted, Paroles: t.Parole, Aged: t.Aged, Lent: t.Lent,
+			Queued: t.Enqueued, PlacedIdle: t.PlacedIdle, Preempted: t.Preempted, StarvationTurns: t.StarvationTurns, Aged: t.Aged, Boosted: t.Boosted,
 			WaitP50US: t.Wait.Percentile(50), WaitP99US: t.Wait.Percentile(99), WaitMaxUS: t.MaxWaitNs / 1000,
 		})
 	}
@@ -91,7 +91,7 @@ func (s *Status) addLimits(root host.Root, limits []enforce.Limit) {
 		s.Limits = append(s.Limits, Limit{
 			Cgroup: path, Mode: l.LimitsMode(), CPUs: float64(l.QuotaNs) / float64(l.PeriodNs), PeriodMs: ms(l.PeriodNs), BurstMs: ms(l.BurstNs),
 			UsedSeconds: float64(l.UsedNs/1e6) / 1e3, BeyondSeconds: float64(l.BeyondNs/1e6) / 1e3, OverrunMs: ms(l.OverrunNs),
-			Periods: l.Periods, HeldPeriods: l.HeldPeriods, Holds: l.Holds, HeldSeconds: float64(l.HeldNs/1e6) / 1e3, LongestHoldMs: ms(l.LongestHoldNs), Waiting: l.Held,
+			Periods: l.Periods, ThrottledPeriods: l.ThrottledPeriods, Throttles: l.Throttles, ThrottledSeconds: float64(l.ThrottledNs/1e6) / 1e3, LongestThrottleMs: ms(l.LongestThrottleNs), Waiting: l.Throttled,
 		})
 	}
 	slices.SortFunc(s.Limits, func(a, b Limit) int { return cmp.Compare(a.Cgroup, b.Cgroup) })

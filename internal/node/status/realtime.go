@@ -16,14 +16,14 @@ const forgotten = 2 * time.Second
 // addRealTime tells of CPUs that real-time tasks have taken.
 func (s *Status) addRealTime(hogs []enforce.Hog, monotonic time.Duration) {
 	for cpu, h := range hogs {
-		s.Throttles += h.Turns
+		s.RTThrottles += h.Turns
 		if h.SeenNs == 0 || monotonic-time.Duration(h.SeenNs) > forgotten {
 			continue
 		}
 		r := RealTime{
 			CPU: cpu, Thread: int(h.TID), Process: int(h.Process), Name: enforce.Text(h.Comm[:]), Policy: policyName(h.Policy), Priority: int(h.Priority),
 			Seconds: max(0, (monotonic - time.Duration(h.SinceNs)).Round(time.Millisecond).Seconds()),
-			Starves: h.Starves != 0, Obstacle: obstacle(unix.Errno(h.Error)), Throttles: h.Turns,
+			Starves: h.Starves != 0, Obstacle: obstacle(unix.Errno(h.Error)), RTThrottles: h.Turns,
 		}
 		s.RealTime = append(s.RealTime, r)
 		if text := r.Problem(); text != "" {
@@ -41,7 +41,7 @@ func (r RealTime) Problem() string {
 	if r.Obstacle == "" {
 		return text + ": they have 50 ms of each second"
 	}
-	return text + ", and cannot be throttled: " + r.Obstacle + "; after 30 s the kernel throws the scheduler out"
+	return text + ", and cannot be RT-throttled: " + r.Obstacle + "; after 30 s the kernel throws the scheduler out"
 }
 
 func policyName(policy uint32) string {
@@ -51,7 +51,7 @@ func policyName(policy uint32) string {
 	return "SCHED_FIFO"
 }
 
-// obstacle is the errno of Hog.Error in words: three of them are scx_temper's own (sched/throttle.c).
+// obstacle is the errno of Hog.Error in words: three of them are scx_temper's own (sched/rt_throttle.c).
 func obstacle(err unix.Errno) string {
 	switch err {
 	case 0:
@@ -67,12 +67,12 @@ func obstacle(err unix.Errno) string {
 }
 
 func (s *Status) writeRealTime(w io.Writer) {
-	fmt.Fprintln(w, "REAL-TIME TASK\tPROCESS\tTHREAD\tHAS CPU\tPOLICY\tPRIORITY\tFOR\tOTHERS WAIT\tTHROTTLED")
+	fmt.Fprintln(w, "REAL-TIME TASK\tPROCESS\tTHREAD\tHAS CPU\tPOLICY\tPRIORITY\tFOR\tOTHERS WAIT\tRT THROTTLED")
 	for _, r := range s.RealTime {
 		wait := "no"
 		if r.Starves {
 			wait = "yes"
 		}
-		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s\t%d\t%.1f s\t%s\t%d times\n", r.Name, r.Process, r.Thread, r.CPU, r.Policy, r.Priority, r.Seconds, wait, r.Throttles)
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s\t%d\t%.1f s\t%s\t%d times\n", r.Name, r.Process, r.Thread, r.CPU, r.Policy, r.Priority, r.Seconds, wait, r.RTThrottles)
 	}
 }

@@ -23,20 +23,20 @@ type Status struct {
 	Reason   string       `json:"reason"`
 	Since    *time.Time   `json:"since"` // of the rung; null: unknown without an agent
 
-	Agent      Agent          `json:"agent"`
-	Scheduler  host.Scheduler `json:"scheduler"`
-	LimitsMode string         `json:"limits_mode"`       // as in the configuration; "": nobody knows
-	Crowded    int            `json:"crowded,omitempty"` // cgroups beyond those that can be told apart: their tasks run as background
-	Loader     *Loader        `json:"loader"`            // null: no maps are pinned
-	Tiers      []Tier         `json:"tiers"`
-	Gap        *Gap           `json:"gap"`   // null without counters
-	Waits      []Wait         `json:"waits"` // by cause; none without counters
-	Limits     []Limit        `json:"limits"`
-	RealTime   []RealTime     `json:"real_time"`           // tasks that have a CPU for themselves
-	Throttles  uint64         `json:"real_time_throttles"` // turns that were taken from such tasks for those that waited
-	Cgroups    []agent.Member `json:"cgroups"`
-	Problems   []string       `json:"problems"`
-	Exits      []agent.Exit   `json:"exits"` // the newest last
+	Agent       Agent          `json:"agent"`
+	Scheduler   host.Scheduler `json:"scheduler"`
+	LimitsMode  string         `json:"limits_mode"`       // as in the configuration; "": nobody knows
+	Crowded     int            `json:"crowded,omitempty"` // cgroups beyond those that can be told apart: their tasks run as background
+	Loader      *Loader        `json:"loader"`            // null: no maps are pinned
+	Tiers       []Tier         `json:"tiers"`
+	Gap         *Gap           `json:"gap"`   // null without counters
+	Waits       []Wait         `json:"waits"` // by cause; none without counters
+	Limits      []Limit        `json:"limits"`
+	RealTime    []RealTime     `json:"real_time"`           // tasks that have a CPU for themselves
+	RTThrottles uint64         `json:"real_time_throttles"` // turns that were taken from such tasks for those that waited
+	Cgroups     []agent.Member `json:"cgroups"`
+	Problems    []string       `json:"problems"`
+	Exits       []agent.Exit   `json:"exits"` // the newest last
 
 	maps *enforce.Snapshot // nil: no counters
 }
@@ -67,18 +67,18 @@ type Loader struct {
 
 // Tier is one tier's figures since the scheduler was attached.
 type Tier struct {
-	Tier       tier.Tier `json:"tier"`
-	Cgroups    int       `json:"cgroups"` // that have it by an entry of their own
-	CPUSeconds float64   `json:"cpu_seconds"`
-	Queued     uint64    `json:"queued"`
-	PlacedIdle uint64    `json:"placed_idle"`
-	Preempted  uint64    `json:"preempted"`
-	Paroles    uint64    `json:"paroles"`
-	Aged       uint64    `json:"aged"`        // put to the front of the queue after a long wait
-	Lent       uint64    `json:"lent"`        // lent a CPU because others waited for a kernel lock that it held
-	WaitP50US  uint64    `json:"wait_p50_us"` // at most: the upper edge of a power-of-two bucket
-	WaitP99US  uint64    `json:"wait_p99_us"` // at most
-	WaitMaxUS  uint64    `json:"wait_max_us"`
+	Tier            tier.Tier `json:"tier"`
+	Cgroups         int       `json:"cgroups"` // that have it by an entry of their own
+	CPUSeconds      float64   `json:"cpu_seconds"`
+	Queued          uint64    `json:"queued"`
+	PlacedIdle      uint64    `json:"placed_idle"`
+	Preempted       uint64    `json:"preempted"`
+	StarvationTurns uint64    `json:"starvation_turns"`
+	Aged            uint64    `json:"aged"`        // put to the front of the queue after a long wait
+	Boosted         uint64    `json:"boosted"`     // times that a task ran out of order, since others waited, or might, for a kernel lock that it held
+	WaitP50US       uint64    `json:"wait_p50_us"` // at most: the upper edge of a power-of-two bucket
+	WaitP99US       uint64    `json:"wait_p99_us"` // at most
+	WaitMaxUS       uint64    `json:"wait_max_us"`
 }
 
 // Gap is for how long background ran on while a higher tier waited for its CPU, or after a loan had ended.
@@ -95,34 +95,34 @@ type Gap struct {
 
 // Limit is a cgroup's cpu.max, and what it has come to since the scheduler was attached.
 type Limit struct {
-	Cgroup        string  `json:"cgroup"`
-	Mode          string  `json:"mode"` // in which it is kept, as in the configuration
-	CPUs          float64 `json:"cpus"` // quota over period
-	PeriodMs      float64 `json:"period_ms"`
-	BurstMs       float64 `json:"burst_ms"`
-	UsedSeconds   float64 `json:"used_s"`
-	BeyondSeconds float64 `json:"beyond_s"`        // of that, beyond the limit, in gaps
-	OverrunMs     float64 `json:"overrun_ms"`      // of that, before it was paid: by late timers, and tasks that are never held
-	Periods       uint64  `json:"periods"`         // of 10 ms or longer, in which it used something or waited
-	HeldPeriods   uint64  `json:"held_periods"`    // in which a task had to wait for the limit
-	Holds         uint64  `json:"holds"`           // times that a task had to wait for the limit
-	HeldSeconds   float64 `json:"held_s"`          // in which some task waited for it
-	LongestHoldMs float64 `json:"longest_hold_ms"` // of one task, until it could be chosen again
-	Waiting       uint32  `json:"waiting"`         // tasks, now
+	Cgroup            string  `json:"cgroup"`
+	Mode              string  `json:"mode"` // in which it is kept, as in the configuration
+	CPUs              float64 `json:"cpus"` // quota over period
+	PeriodMs          float64 `json:"period_ms"`
+	BurstMs           float64 `json:"burst_ms"`
+	UsedSeconds       float64 `json:"used_s"`
+	BeyondSeconds     float64 `json:"beyond_s"`            // of that, beyond the limit, in gaps
+	OverrunMs         float64 `json:"overrun_ms"`          // of that, before it was paid: by late timers, and tasks that are never throttled
+	Periods           uint64  `json:"periods"`             // of 10 ms or longer, in which it used something or waited
+	ThrottledPeriods  uint64  `json:"throttled_periods"`   // in which a task had to wait for the limit
+	Throttles         uint64  `json:"throttles"`           // times that a task had to wait for the limit
+	ThrottledSeconds  float64 `json:"throttled_s"`         // in which some task waited for it
+	LongestThrottleMs float64 `json:"longest_throttle_ms"` // of one task, until it could be chosen again
+	Waiting           uint32  `json:"waiting"`             // tasks, now
 }
 
 // RealTime is a real-time task that keeps all else from a CPU.
 type RealTime struct {
-	CPU       int     `json:"cpu"`
-	Thread    int     `json:"thread"`
-	Process   int     `json:"process"`
-	Name      string  `json:"name"`
-	Policy    string  `json:"policy"`
-	Priority  int     `json:"priority"`
-	Seconds   float64 `json:"for_s"`     // for which it has been seen to
-	Starves   bool    `json:"starves"`   // others wait for that CPU
-	Obstacle  string  `json:"obstacle"`  // why it cannot be throttled; "": it can
-	Throttles uint64  `json:"throttles"` // turns for others, on that CPU, since the scheduler was attached
+	CPU         int     `json:"cpu"`
+	Thread      int     `json:"thread"`
+	Process     int     `json:"process"`
+	Name        string  `json:"name"`
+	Policy      string  `json:"policy"`
+	Priority    int     `json:"priority"`
+	Seconds     float64 `json:"for_s"`               // for which it has been seen to
+	Starves     bool    `json:"starves"`             // others wait for that CPU
+	Obstacle    string  `json:"obstacle"`            // why it cannot be RT-throttled; "": it can
+	RTThrottles uint64  `json:"real_time_throttles"` // turns for others, on that CPU, since the scheduler was attached
 }
 
 // Sources are where the truth lies.

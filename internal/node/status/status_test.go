@@ -44,7 +44,7 @@ func snapshot() (*enforce.Snapshot, error) {
 		Control: enforce.Control{TierGen: 2, HeartbeatNs: uint64(99500 * time.Millisecond), ReservationMCPU: 1500},
 		Tiers:   map[uint64]enforce.Assignment{10: enforce.Assign(tier.Critical, ""), 11: enforce.Assign(tier.Background, ""), 12: enforce.Assign(tier.Background, config.LimitsGap)},
 		Limits: []enforce.Limit{{Cgroup: 1, QuotaNs: 150e6, PeriodNs: 100e6, BurstNs: 20e6, UsedNs: 12345678900, BeyondNs: 2e9, OverrunNs: 1234567,
-			Periods: 900, HeldPeriods: 33, Holds: 77, HeldNs: 3e9, LongestHoldNs: 4321000, Held: 6, Mode: enforce.LimitsFreeze}},
+			Periods: 900, ThrottledPeriods: 33, Throttles: 77, ThrottledNs: 3e9, LongestThrottleNs: 4321000, Throttled: 6, Mode: enforce.LimitsFreeze}},
 		Waits: enforce.Waits{UnderWayNs: [enforce.WaitCauses]uint64{15e6, 0, 10_400e6, 300e6}, TID: [enforce.WaitCauses]uint32{101, 0, 102, 0}},
 		Hogs: []enforce.Hog{
 			{SinceNs: 42e9, SeenNs: 45e9, Turns: 3, TID: 76, Process: 75, Policy: 1, Priority: 1, Starves: 1, Comm: [16]byte{'g', 'o', 'n', 'e'}},
@@ -62,8 +62,8 @@ func snapshot() (*enforce.Snapshot, error) {
 		one.Wait.Bucket[i], one.Wait.Bucket[i+8] = 97, 3
 		one.MaxWaitNs = uint64(i+1) * 1234567
 	}
-	perCPU.Tier[tier.Background].Preempted, perCPU.Tier[tier.Background].Parole, perCPU.Tier[tier.Background].Aged = 7, 3, 2
-	perCPU.Tier[tier.Background].Lent = 5
+	perCPU.Tier[tier.Background].Preempted, perCPU.Tier[tier.Background].StarvationTurns, perCPU.Tier[tier.Background].Aged = 7, 3, 2
+	perCPU.Tier[tier.Background].Boosted = 5
 	s.Stats.Add(perCPU)
 	s.Stats.Add(perCPU)
 	return s, nil

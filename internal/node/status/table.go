@@ -136,18 +136,18 @@ func (s *Status) writeHead(w io.Writer, style Style) {
 }
 
 func (s *Status) writeTiers(w io.Writer) {
-	fmt.Fprintln(w, "TIER\tCGROUPS\tCPU TIME\tWAIT P50\tP99\tMAX\tQUEUED\tPREEMPTED\tPAROLES\tAGED\tLENT")
+	fmt.Fprintln(w, "TIER\tCGROUPS\tCPU TIME\tWAIT P50\tP99\tMAX\tQUEUED\tPREEMPTED\tSTARVATION TURNS\tAGED\tBOOSTED")
 	for _, t := range s.Tiers {
 		fmt.Fprintf(w, "%s\t%d\t%.1f s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\n", t.Tier, t.Cgroups, t.CPUSeconds,
-			below(t.WaitP50US), below(t.WaitP99US), micros(t.WaitMaxUS), t.Queued, t.Preempted, t.Paroles, t.Aged, t.Lent)
+			below(t.WaitP50US), below(t.WaitP99US), micros(t.WaitMaxUS), t.Queued, t.Preempted, t.StarvationTurns, t.Aged, t.Boosted)
 	}
 }
 
 func (s *Status) writeLimits(w io.Writer) {
-	fmt.Fprintln(w, "LIMIT OF\tMODE\tCPUS\tUSED\tBEYOND\tOVERRUN\tPERIODS\tHELD IN\tHOLDS\tHELD\tLONGEST\tWAITING")
+	fmt.Fprintln(w, "LIMIT OF\tMODE\tCPUS\tUSED\tBEYOND\tOVERRUN\tPERIODS\tTHROTTLED IN\tTHROTTLES\tTHROTTLED\tLONGEST\tWAITING")
 	for _, l := range s.Limits {
 		fmt.Fprintf(w, "%s\t%s\t%.3g\t%.1f s\t%.1f s\t%.1f ms\t%d\t%d\t%d\t%.1f s\t%.1f ms\t%d\n", l.Cgroup, l.Mode, l.CPUs, l.UsedSeconds,
-			l.BeyondSeconds, l.OverrunMs, l.Periods, l.HeldPeriods, l.Holds, l.HeldSeconds, l.LongestHoldMs, l.Waiting)
+			l.BeyondSeconds, l.OverrunMs, l.Periods, l.ThrottledPeriods, l.Throttles, l.ThrottledSeconds, l.LongestThrottleMs, l.Waiting)
 	}
 }
 

@@ -16,10 +16,10 @@
  * have one soon.
  *
  * Limits: who begins to count within a half period may find that ten periods come to more, by what was used beyond the quota
- * in the rest of that half. Tasks that are never held (pace.bpf.h) take what they need; that is a debt, and paid first.
+ * in the rest of that half. Tasks that are never throttled (throttle.bpf.h) take what they need; that is a debt, and paid first.
  */
-#ifndef TEMPER_BUCKET_BPF_H
-#define TEMPER_BUCKET_BPF_H
+#ifndef TEMPER_QUOTA_BPF_H
+#define TEMPER_QUOTA_BPF_H
 
 #include "tier.bpf.h"
 
@@ -109,14 +109,14 @@ __noinline u32 begin_half_period(u32 index, u64 now)
 	l->allowed_ns = allowance(l);
 	if (l->at % 2)
 		return 0;
-	bool held = l->held || l->holds != l->holds_before;
+	bool throttled = l->throttled || l->throttles != l->throttles_before;
 
 	/* One who waits all through a period counts as well: who divides the two has no more than 1. */
-	if (held || paid != l->paid_before[(l->at - 2) % TEMPER_MARKS])
+	if (throttled || paid != l->paid_before[(l->at - 2) % TEMPER_MARKS])
 		l->periods++;
-	if (held)
-		l->held_periods++;
-	l->holds_before = l->holds;
+	if (throttled)
+		l->throttled_periods++;
+	l->throttles_before = l->throttles;
 	return 0;
 }
 
@@ -172,7 +172,7 @@ static __always_inline u32 fill_at_once(struct temper_limit *l, u64 last, u64 si
 }
 
 /*
- * Let in what has come since. Of all that try at a time, one does. What is allowed in the half period bounds what comes,
+ * Add what has come since. Of all that try at a time, one does. What is allowed in the half period bounds what comes,
  * evenly, and what the bucket holds, so that nine tenths of what flows in until the half ends come beside it: who has
  * used all else at once goes on.
  */
@@ -223,8 +223,8 @@ __noinline s64 turn_of(u32 index)
 
 	if (!l)
 		return 0;
-	if (l->held) {
-		turn = ((TURN_ROUND * rate_of(l)) >> 20) / (l->held + 1);
+	if (l->throttled) {
+		turn = ((TURN_ROUND * rate_of(l)) >> 20) / (l->throttled + 1);
 		if (turn < (s64)SHORTEST_TURN)
 			turn = SHORTEST_TURN;
 	}

@@ -1,38 +1,38 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A task that waits for a kernel lock lends its tier, and its CPU, to the holder.
+ * Priority inheritance: a task that waits for a kernel lock donates its tier, and its CPU, to the holder.
  *
  * Problem: a background task that is interrupted in the middle of a write holds the file's
- * lock. A critical task that wants it waits until parole has let the holder end, a quarter of a
- * millisecond at a time; so does all that queues for the lock behind it.
+ * lock. A critical task that wants it waits until starvation turns have let the holder end, a quarter of a
+ * millisecond at a time; so does all that queues for the lock behind it. This is priority inversion.
  *
  * Method: the kernel says when a task begins and ends to wait for a mutex or rwsem (tracepoints
  * contention_begin and _end), and both name their owner and who is next in line. Each time that a waiter
- * goes to sleep, whichever of these has the lock is marked with lock, waiter and tier, and has that
- * tier for as long as it holds the lock and the waiter waits: owes() asks both, so a mark need
- * not be taken back. The waiter's CPU has to choose next, and takes the holder out of its queue; a CPU that
- * alone may run it is interrupted for that, if it runs lower work. The turn ends with the debt.
+ * goes to sleep, it becomes a donor, and whichever of these has the lock is boosted: its state names lock, donor and
+ * tier. It has that tier for as long as it holds the lock and the donor waits: is_boosted() asks both, so a boost need
+ * not be taken back. The donor's CPU has to choose next, and takes the holder out of its queue; a CPU that
+ * alone may run it is interrupted for that, if it runs lower work. The turn ends with the boost.
  *
- * A loan follows the lock. An owner that unlocks leaves it to whom it wakes (end_wait()). One that is
- * woken and finds the lock taken waits on, in the tier that it was lent, and so lends to who took it. An owner
- * that sleeps for another lock hands the loan to that one's holder, along a chain of at most LONGEST_CHAIN.
- * What all this misses (a waiter that leaves while others wait, nested locks) is found by the rounds
- * of look.bpf.h, which repeats the last loan of each CPU while its waiter waits.
+ * A donation follows the lock. An owner that unlocks leaves it to whom it wakes (end_wait()). One that is
+ * woken and finds the lock taken waits on, in its boosted tier, and so donates that to who took it. An owner
+ * that sleeps for another lock hands the donation to that one's holder, along a chain of at most LONGEST_CHAIN.
+ * What all this misses (a donor that leaves while others wait, nested locks) is found by the rounds
+ * of look.bpf.h, which repeats the last donation of each CPU while its donor waits.
  *
  * To be in an RCU section is to own a lock, too, and nobody can tell who waits for it. The same is true of who may not
  * migrate: somebody may wait to move it; and of who may have a lock whose owners are unnamed (unnamed.bpf.h). So whoever was
- * interrupted in one is lent a CPU, an RCU section after SECTION_PATIENCE, and keeps it for up to LONGEST_SECTION until it has
- * ended that. Anybody can be in such a section for most of his time: a CPU that was lent for a while is not lent to a section
+ * interrupted in one is boosted without a donor, an RCU section after SECTION_PATIENCE, for up to LONGEST_SECTION until it has
+ * ended that. Anybody can be in such a section for most of his time: a CPU that ran a boosted section for a while runs none
  * again for SECTION_SHARE times as long.
  *
  * Those who share a limit wait for each other as they wait for it: a holder goes beyond its limit only for who is not bound
- * by it (owes_beyond()).
+ * by it (boosted_beyond()).
  *
  * Limits: readers that have an rwsem, and whoever has one per CPU, are suspected at best (unnamed.bpf.h). Nobody knows who has
- * a semaphore or a page's lock: there parole is what there is. The locks of user space are not the kernel's business.
+ * a semaphore or a page's lock: there starvation turns are what there is. The locks of user space are not the kernel's business.
  */
-#ifndef TEMPER_OWNER_BPF_H
-#define TEMPER_OWNER_BPF_H
+#ifndef TEMPER_INHERITANCE_BPF_H
+#define TEMPER_INHERITANCE_BPF_H
 
 #include "gap.bpf.h"
 #include "unnamed.bpf.h"
@@ -44,7 +44,7 @@ enum { LONGEST_CHAIN = 4 };
 
 #define SECTION_PATIENCE (200 * MSEC)
 #define LONGEST_SECTION (2 * MSEC)
-#define SECTION_SHARE 31 /* others have a CPU for so much longer, before it is lent to a section again */
+#define SECTION_SHARE 31 /* others have a CPU for so much longer, before it runs a boosted section again */
 #define PICK_UP (20 * MSEC) /* a task that was woken to take a lock takes it within this time */
 
 static __always_inline u64 first_of(struct list_head *line)
@@ -125,12 +125,12 @@ static __always_inline bool in_section(struct task_struct *p)
 	return in_rcu_section(p) || may_not_migrate(p);
 }
 
-/* Does it hold the lock that somebody else waits for, or was it just woken to take it? */
-static bool owes(struct task_struct *p, struct task_state *t)
+/* By a donor: does it hold the lock that somebody else waits for, or was it just woken to take it? */
+static bool is_boosted(struct task_struct *p, struct task_state *t)
 {
-	u64 lock = t->lent_lock;
+	u64 lock = t->boosted_lock;
 
-	if (!lock || !still_waits(t->lender, lock))
+	if (!lock || !still_waits(t->donor, lock))
 		return false;
 	return (s64)(t->woken_until - clock_ns()) > 0 || lock_holder(lock) == (u64)p;
 }
@@ -139,9 +139,9 @@ static bool owes(struct task_struct *p, struct task_state *t)
  * Does it hold up anybody whom this limit does not bind? Those who share a limit wait for each other as they wait for it: could
  * they let each other go beyond it, two that fight for a lock would have no limit.
  */
-static __always_inline bool owes_beyond(struct task_struct *p, struct task_state *t, u32 limited)
+static __always_inline bool boosted_beyond(struct task_struct *p, struct task_state *t, u32 limited)
 {
-	return t->lent_lock && !is_within(t->lender_cgroup, limited) && owes(p, t);
+	return t->boosted_lock && !is_within(t->donor_cgroup, limited) && is_boosted(p, t);
 }
 
 /* The holder of a lock, to be released; NULL where there is none. */
@@ -157,99 +157,100 @@ static __always_inline struct task_struct *find_holder(u64 lock)
 	return p;
 }
 
-struct loan {
+struct donation {
 	u64 lock;
-	s32 lender; /* who waits for it */
-	u32 cgroup; /* slot of its cgroup or, in a chain, of whose loan is handed on */
+	s32 donor; /* who waits for it */
+	u32 cgroup; /* slot of its cgroup or, in a chain, of whose donation is handed on */
 	u32 tier;
-	s32 cpu; /* that the lender leaves */
+	s32 cpu; /* that the donor leaves */
 };
 
-/* A task can owe one thing at a time: what is asked for by the highest tier and, of equal ones, by who is not of its own cgroup. */
-static void mark(struct task_struct *p, struct task_state *t, u64 lock, struct loan *loan, u64 woken_until)
+/* A task has one boost at a time: that of the highest tier and, of equal ones, of a donor that is not of its own cgroup. */
+static void boost(struct task_struct *p, struct task_state *t, u64 lock, struct donation *donation, u64 woken_until)
 {
-	bool same = t->lent_lock == lock && (loan->cgroup != t->cgroup || t->lender_cgroup == t->cgroup);
+	bool same = t->boosted_lock == lock && (donation->cgroup != t->cgroup || t->donor_cgroup == t->cgroup);
 
-	if (owes(p, t) && (same ? t->lent_tier < loan->tier : t->lent_tier <= loan->tier))
+	if (is_boosted(p, t) && (same ? t->boosted_tier < donation->tier : t->boosted_tier <= donation->tier))
 		return;
-	t->lender = loan->lender;
-	t->lender_cgroup = loan->cgroup;
-	t->lent_tier = loan->tier;
+	t->donor = donation->donor;
+	t->donor_cgroup = donation->cgroup;
+	t->boosted_tier = donation->tier;
 	t->woken_until = woken_until;
-	t->lent_lock = lock;
+	t->boosted_lock = lock;
 }
 
-/* The cgroup whose limits bind a waiter that hands on what it owes to `other`: its own, where that has none. */
+/* The cgroup whose limits bind a waiter that hands on a donation of `other`: its own, where that has none. */
 static __always_inline u32 least_bound(struct task_state *t, u32 other)
 {
 	return limit_of(t->cgroup) == NO_SLOT ? t->cgroup : other;
 }
 
-/* Lend to the holder of a lock. If it sleeps for one itself, it is the next to lend, and true is returned. */
-__noinline bool lend_once(struct loan *loan)
+/* Donate to the holder of a lock. If it sleeps for one itself, it is the next donor, and true is returned. */
+__noinline bool donate_once(struct donation *donation)
 {
 	struct task_struct *p;
 	struct task_state *t;
 	struct cpu_state *c;
 	bool more = false;
 
-	if (!loan)
+	if (!donation)
 		return false;
-	await_unnamed(loan->lender, loan->lock, clock_ns());
-	p = find_holder(loan->lock);
+	await_unnamed(donation->donor, donation->lock, clock_ns());
+	p = find_holder(donation->lock);
 	if (!p)
 		return false;
-	c = cpu_state(loan->cpu);
+	c = cpu_state(donation->cpu);
 	t = task_state(p);
-	if (t && p->pid != loan->lender) {
-		mark(p, t, loan->lock, loan, 0);
-		if (t->tier > loan->tier || t->queued >= QUEUED_HELD) {
-			c->lend_tier = loan->tier;
-			c->lend_to = p->pid;
+	if (t && p->pid != donation->donor) {
+		boost(p, t, donation->lock, donation, 0);
+		if (t->tier > donation->tier || t->queued >= QUEUED_THROTTLED) {
+			c->boost_tier = donation->tier;
+			c->boost_pid = p->pid;
 		}
-		loan->lock = t->wanted_lock;
-		loan->lender = p->pid;
-		loan->cgroup = least_bound(t, loan->cgroup);
-		more = loan->lock;
+		donation->lock = t->wanted_lock;
+		donation->donor = p->pid;
+		donation->cgroup = least_bound(t, donation->cgroup);
+		more = donation->lock;
 	}
 	bpf_task_release(p);
 	return more;
 }
 
 /* A task sleeps for a lock, and leaves this CPU. Partner: end_wait(). */
-static void lend(struct task_struct *p, struct task_state *t, s32 cpu)
+static void donate(struct task_struct *p, struct task_state *t, s32 cpu)
 {
-	struct loan loan = { t->wanted_lock, p->pid, owes(p, t) ? least_bound(t, t->lender_cgroup) : t->cgroup, t->tier, cpu };
+	struct donation donation = { t->wanted_lock, p->pid, is_boosted(p, t) ? least_bound(t, t->donor_cgroup) : t->cgroup,
+				     t->tier, cpu };
 	int i;
 
-	if (!loan.lock || loan.tier >= TIER_BACKGROUND)
+	if (!donation.lock || donation.tier >= TIER_BACKGROUND)
 		return;
-	cpu_state(cpu)->waiter = loan.lender;
+	cpu_state(cpu)->donor = donation.donor;
 	bpf_for(i, 0, LONGEST_CHAIN)
-		if (!lend_once(&loan))
+		if (!donate_once(&donation))
 			return;
 }
 
-/* Is the one that last lent this CPU waiting still? Then whoever has the lock now is to have the loan. */
-__noinline bool repeat_loan(s32 cpu)
+/* Is the last donor of this CPU waiting still? Then whoever has the lock now is to have the donation. */
+__noinline bool repeat_donation(s32 cpu)
 {
 	struct cpu_state *c = cpu_state(cpu);
-	struct task_struct *p = c->waiter ? bpf_task_from_pid(c->waiter) : NULL;
+	struct task_struct *p = c->donor ? bpf_task_from_pid(c->donor) : NULL;
 	struct task_state *t;
 
-	c->waiter = 0;
+	c->donor = 0;
 	if (!p)
 		return false;
 	t = task_state(p);
 	if (t)
-		lend(p, t, cpu);
+		donate(p, t, cpu);
 	bpf_task_release(p);
 	return true;
 }
 
 /*
- * A waiter is being woken. If by the owner that unlocks, that one owes nothing any more, and those who
- * go on waiting wait for this task now. Partner: lend().
+ * A waiter is being woken. If by the owner that unlocks, that one is boosted no longer, and those who
+ * go on waiting wait for this task now. Partner: donate().
  */
 static void end_wait(struct task_struct *p, struct task_state *waiter, u64 now)
 {
@@ -259,21 +260,21 @@ static void end_wait(struct task_struct *p, struct task_state *waiter, u64 now)
 	if (!lock)
 		return;
 	waker = task_state(bpf_get_current_task_btf());
-	if (!waker || waker->lent_lock != lock)
+	if (!waker || waker->boosted_lock != lock)
 		return;
 	waker->woken_until = 0;
-	struct loan loan = { lock, waker->lender, waker->lender_cgroup, waker->lent_tier, -1 };
+	struct donation donation = { lock, waker->donor, waker->donor_cgroup, waker->boosted_tier, -1 };
 
-	if (waker->lender != p->pid)
-		mark(p, waiter, lock, &loan, now + PICK_UP);
+	if (waker->donor != p->pid)
+		boost(p, waiter, lock, &donation, now + PICK_UP);
 	scx_bpf_kick_cpu(bpf_get_smp_processor_id(), KICK_PREEMPT);
 }
 
 /*
- * The CPU that a queued task is to be lent: the one on which it waits or, where others may run it, one that is
- * not lent already.
+ * The CPU that is to run a queued task that is boosted: the one on which it waits or, where others may run it, one that is
+ * to run no other such task.
  */
-static __always_inline s32 cpu_to_lend(struct task_struct *p, struct task_state *t)
+static __always_inline s32 cpu_for_boost(struct task_struct *p, struct task_state *t)
 {
 	u32 i;
 
@@ -282,43 +283,43 @@ static __always_inline s32 cpu_to_lend(struct task_struct *p, struct task_state 
 	bpf_for(i, 0, config.nr_cpus) {
 		s32 cpu = (t->queued_cpu + i) % config.nr_cpus;
 
-		if (!cpu_state(cpu)->lend_to && may_run_on(p, cpu))
+		if (!cpu_state(cpu)->boost_pid && may_run_on(p, cpu))
 			return cpu;
 	}
 	return t->queued_cpu;
 }
 
-static void lend_cpu(s32 cpu, s32 pid, u32 tier)
+static void boost_on(s32 cpu, s32 pid, u32 tier)
 {
 	struct cpu_state *c = cpu_state(cpu);
 
-	if (c->lend_to && c->lend_tier <= tier)
+	if (c->boost_pid && c->boost_tier <= tier)
 		return;
-	c->lend_tier = tier;
-	c->lend_to = pid;
+	c->boost_tier = tier;
+	c->boost_pid = pid;
 	if (c->running - 1 > tier)
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 }
 
-/* Whoever is lent a CPU to end a section is lent it for a 32nd of the time, however many they are. */
-static void lend_to_section(struct task_struct *p, struct task_state *t)
+/* Those who are boosted to end a section have a 32nd of a CPU's time, however many they are. */
+static void boost_section(struct task_struct *p, struct task_state *t)
 {
-	s32 cpu = cpu_to_lend(p, t);
+	s32 cpu = cpu_for_boost(p, t);
 	struct cpu_state *c = cpu_state(cpu);
 	u64 now = clock_ns();
 
-	if ((s64)(now - c->section_next) < 0 || (c->lend_to && c->lend_tier == TIER_SYSTEM))
+	if ((s64)(now - c->section_next) < 0 || (c->boost_pid && c->boost_tier == TIER_SYSTEM))
 		return;
 	c->section_pid = p->pid;
 	c->section_next = now + SECTION_SHARE * LONGEST_SECTION; /* until it is known how long it took: end_section() */
-	lend_cpu(cpu, p->pid, TIER_SYSTEM);
+	boost_on(cpu, p->pid, TIER_SYSTEM);
 }
 
 /* Its turn begins, or is over. */
 static __always_inline void begin_section(struct cpu_state *c, u64 now)
 {
-	c->section_began = c->lent_section ? now : 0;
-	c->lent_section = false;
+	c->section_began = c->boosted_section ? now : 0;
+	c->boosted_section = false;
 }
 
 static __always_inline void end_section(struct cpu_state *c, u64 now)
@@ -328,7 +329,7 @@ static __always_inline void end_section(struct cpu_state *c, u64 now)
 	c->section_began = 0;
 }
 
-/* Does the running task go on, though its turn out of order is over? */
+/* Does the running task go on, though its protected turn is over? */
 static __always_inline bool ends_section(struct cpu_state *c, struct task_struct *p)
 {
 	u64 began = c->section_began;
@@ -337,13 +338,13 @@ static __always_inline bool ends_section(struct cpu_state *c, struct task_struct
 	       (in_rcu_section(p) || p->migration_disabled || may_own_unnamed(p));
 }
 
-/* A look has found this task queued: does it hold up others? Then it is lent a CPU. */
-static __noinline void lend_to_queued(struct task_struct *p, struct task_state *t, s64 waited)
+/* A look has found this task queued: does it hold up others? Then it is boosted. */
+static __noinline void boost_queued(struct task_struct *p, struct task_state *t, s64 waited)
 {
-	if (owes(p, t))
-		lend_cpu(cpu_to_lend(p, t), p->pid, t->lent_tier);
+	if (is_boosted(p, t))
+		boost_on(cpu_for_boost(p, t), p->pid, t->boosted_tier);
 	else if (may_not_migrate(p) || (waited > (s64)SECTION_PATIENCE && in_rcu_section(p)) || may_own_unnamed(p))
-		lend_to_section(p, t);
+		boost_section(p, t);
 }
 
 /* Move a task from the queue where it is, if it still is, to this CPU, which is choosing. */
@@ -357,29 +358,29 @@ static __noinline bool take_out(struct task_struct *p, u32 tier, bool pinned, s3
 	/* Asked again here: whoever changes it after the iterator was made takes the task out of the queue, and it is not found. */
 	if (bpf_iter_scx_dsq_new(&it, queue, 0) == 0 && (pinned || (may_run_on(p, cpu) && !p->migration_disabled))) {
 		if (!pinned)
-			begin_transit(c, tier);
+			begin_dequeue(c, tier);
 		taken = dsq_move(&it, p, DSQ_LOCAL);
 		if (!pinned && !taken)
-			end_transit(c);
+			end_dequeue(c);
 	}
 	bpf_iter_scx_dsq_destroy(&it);
 	return taken;
 }
 
-/* pace.bpf.h: let go of a task that waits for its limit. */
-__noinline bool let_go_holder(s32 pid, u32 index);
+/* throttle.bpf.h: unthrottle a task that holds up others. */
+__noinline bool unthrottle_holder(s32 pid, u32 index);
 
-/* Take a task that this CPU is lent to, or see to it that the CPU does which can. */
-static __always_inline bool take_lent(struct task_struct *p, struct task_state *t, s32 cpu)
+/* Take the task that is boosted here, or see to it that the CPU does which can. */
+static __always_inline bool take_boosted(struct task_struct *p, struct task_state *t, s32 cpu)
 {
 	struct cpu_state *c = cpu_state(cpu);
 	u32 tier = NR_TIERS, mark = t->queued;
 	bool section = false, taken, pinned;
 
-	if (mark >= QUEUED_HELD && ((in_section(p) && !waits_in_call(p, t)) || owes_beyond(p, t, mark - QUEUED_HELD)))
-		let_go_holder(p->pid, mark - QUEUED_HELD);
+	if (mark >= QUEUED_THROTTLED && ((in_section(p) && !waits_in_call(p, t)) || boosted_beyond(p, t, mark - QUEUED_THROTTLED)))
+		unthrottle_holder(p->pid, mark - QUEUED_THROTTLED);
 	if (t->queued) {
-		section = !owes(p, t);
+		section = !is_boosted(p, t);
 		if (!section || in_section(p) || may_own_unnamed(p))
 			tier = t->tier;
 	}
@@ -388,30 +389,30 @@ static __always_inline bool take_lent(struct task_struct *p, struct task_state *
 	pinned = queued_kind(t->queued) == QUEUED_PINNED;
 	if (pinned ? t->queued_cpu != cpu : !may_run_on(p, cpu)) {
 		if (t->queued_cpu != cpu)
-			lend_cpu(t->queued_cpu, p->pid, c->lend_tier);
+			boost_on(t->queued_cpu, p->pid, c->boost_tier);
 		return false;
 	}
 	taken = take_out(p, tier, pinned, cpu);
-	c->lent_section = taken && section;
-	if (c->lent_section && may_own_unnamed(p))
+	c->boosted_section = taken && section;
+	if (c->boosted_section && may_own_unnamed(p))
 		ask_to_tell(p);
 	if (taken)
-		COUNT_TIER(tier, lent);
+		COUNT_TIER(tier, boosted);
 	return taken;
 }
 
-/* The task that this CPU is lent to is to run. False: it does not. */
+/* The task that is boosted on this CPU is to run. False: it does not. */
 __noinline bool take_holder(s32 cpu)
 {
 	struct cpu_state *c = cpu_state(cpu);
-	struct task_struct *p = bpf_task_from_pid(c->lend_to);
+	struct task_struct *p = bpf_task_from_pid(c->boost_pid);
 	struct task_state *t = p ? task_state(p) : NULL;
-	bool for_section = c->section_pid == c->lend_to, taken = false;
+	bool for_section = c->section_pid == c->boost_pid, taken = false;
 
-	c->lend_to = c->section_pid = 0;
-	c->lent_section = false;
+	c->boost_pid = c->section_pid = 0;
+	c->boosted_section = false;
 	if (p && t)
-		taken = take_lent(p, t, cpu);
+		taken = take_boosted(p, t, cpu);
 	if (p)
 		bpf_task_release(p);
 	/* It has run meanwhile, or is gone: the next may have its turn. */

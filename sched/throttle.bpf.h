@@ -1,43 +1,43 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Who has used up a limit waits, for milliseconds.
+ * Who has used up a limit is throttled: it waits, for milliseconds.
  *
  * Problem: the limit has to be kept to the percent, by tasks that run for microseconds or for ever, on any number of
  * CPUs, while limits change and cgroups come and go; nobody may wait for longer than the limit explains, and
  * nobody may be lost.
  *
  * Method: a task is queued for a CPU while its cgroup, and all limited ones above it, have time left (limit.bpf.h).
- * Else it is held: it waits in a queue of the cgroup that has none, first come first served. As it begins to run it
- * takes a turn; a timer ends that. A cgroup for which tasks wait has a timer that lets go of as many as it
- * has time for. In the mode LIMITS_GAP a CPU that finds nothing to do takes one that is held, which then runs as background.
+ * Else it is throttled: it waits in a queue of the cgroup that has none, first come first served. As it begins to run it
+ * takes a turn; a timer ends that. A cgroup that throttles tasks has a timer that unthrottles as many as it
+ * has time for. In the mode LIMITS_GAP a CPU that finds nothing to do takes a throttled one, which then runs as background.
  *
- * Whether a task is held is said by task_state.queued alone. Who takes it out of there, a CPU that queues it anew
- * or the timer, does so by one atomic operation: change_queue() and withdraw() are partners, and whoever comes second
+ * Whether a task is throttled is said by task_state.queued alone. Who takes it out of there, a CPU that queues it anew
+ * or the timer, does so by one atomic operation: change_queue() and retract_queued() are partners, and whoever comes second
  * finds nothing to take.
  *
- * Who is on the way out, was asked to stop, or holds up others that the limit does not bind (owner.bpf.h) is never held: it
- * pays later. One that is asked while it is held, or was interrupted in a section, is found by the next round of looks
- * (look.bpf.h). Who has been held for LONGEST_HOLD is let go of for a moment, since the kernel would throw out a scheduler
- * that keeps a task waiting for 30 s.
+ * Who is on the way out, was asked to stop, or holds up others that the limit does not bind (inheritance.bpf.h) is never
+ * throttled: it pays later. One that is asked while it is throttled, or was interrupted in a section, is found by the next
+ * round of looks (look.bpf.h). Who has been throttled for LONGEST_THROTTLE is unthrottled for a moment, since the kernel would
+ * throw out a scheduler that keeps a task waiting for 30 s.
  *
- * Limits: a CPU that finds nothing to do looks for one that may run on it among the first MOST_PASSED that are held.
+ * Limits: a CPU that finds nothing to do looks for one that may run on it among the first MOST_PASSED that are throttled.
  * Among those that wait for one limit weights do not count. They count as active meanwhile: in the shares of
  * the tasks beside them, and where a fence is lent while critical is idle.
  */
-#ifndef TEMPER_PACE_BPF_H
-#define TEMPER_PACE_BPF_H
+#ifndef TEMPER_THROTTLE_BPF_H
+#define TEMPER_THROTTLE_BPF_H
 
 #include "leave.bpf.h"
 #include "limit.bpf.h"
 #include "progress.bpf.h"
 
-#define LEAST_PAUSE (1 * MSEC) /* of the timer that lets go */
-#define SHORT_PAUSE (MSEC / 8) /* where it has let go of MOST_AT_ONCE */
-#define LONGEST_HOLD (10000 * MSEC)
+#define LEAST_PAUSE (1 * MSEC) /* of the timer that unthrottles */
+#define SHORT_PAUSE (MSEC / 8) /* where it has unthrottled MOST_AT_ONCE */
+#define LONGEST_THROTTLE (10000 * MSEC)
 #define LEAST_REST ((s64)MSEC / 50) /* a turn that has no more left is over */
 #define USEC 1000ULL
 
-enum { HOLD_QUEUES = 0x100000, MOST_AT_ONCE = 24, FEW = 8, MOST_PASSED = 32 };
+enum { THROTTLE_QUEUES = 0x100000, MOST_AT_ONCE = 24, FEW = 8, MOST_PASSED = 32 };
 
 struct limit_timer {
 	struct bpf_timer timer;
@@ -51,32 +51,32 @@ struct {
 	__type(value, struct limit_timer);
 } limit_timers SEC(".maps");
 
-static __always_inline u64 hold_queue(u32 index)
+static __always_inline u64 throttle_queue(u32 index)
 {
-	return HOLD_QUEUES + index;
+	return THROTTLE_QUEUES + index;
 }
 
 /* For whom others wait, or who is about to go, gets on whatever the limit is. */
-static __noinline bool never_held(struct task_struct *p, struct task_state *t, u32 by)
+static __noinline bool never_throttled(struct task_struct *p, struct task_state *t, u32 by)
 {
-	return duty(p, t) || owes_beyond(p, t, by);
+	return duty(p, t) || boosted_beyond(p, t, by);
 }
 
 /* The limit that this task has to wait for; NO_SLOT: none, and it is counted among those that wait for a CPU. */
-static __noinline u32 admit(struct task_struct *p, struct task_state *t, u64 now)
+static __noinline u32 check_limit(struct task_struct *p, struct task_state *t, u64 now)
 {
 	u32 index = limit_of(t->cgroup), by;
 
 	if (index == NO_SLOT || t->prepaid)
 		return NO_SLOT;
 	by = must_wait_for(index, now);
-	if (by != NO_SLOT && !never_held(p, t, by) && !has_to_leave_first(p, t))
+	if (by != NO_SLOT && !never_throttled(p, t, by) && !has_to_leave_first(p, t))
 		return by;
 	begin_admission(t, index);
 	return NO_SLOT;
 }
 
-static void start_letting_go(u32 index, u64 ns)
+static void start_unthrottling(u32 index, u64 ns)
 {
 	struct limit_timer *slot = bpf_map_lookup_elem(&limit_timers, &index);
 
@@ -84,46 +84,46 @@ static void start_letting_go(u32 index, u64 ns)
 		scheduler_error("cannot start the timer of limit %u", index);
 }
 
-/* Has it waited for longer than whoever a cgroup would let go of next? */
+/* Has it waited for longer than whoever a cgroup would unthrottle next? */
 static __noinline bool comes_first(struct task_state *t, u32 by)
 {
 	struct bpf_iter_scx_dsq it;
 	struct task_struct *next;
 	bool first = false;
 
-	if (bpf_iter_scx_dsq_new(&it, hold_queue(by), 0) == 0 && (next = bpf_iter_scx_dsq_next(&it))) {
+	if (bpf_iter_scx_dsq_new(&it, throttle_queue(by), 0) == 0 && (next = bpf_iter_scx_dsq_next(&it))) {
 		struct task_state *its = task_state(next);
 
-		first = its && (s64)(t->held_at - its->held_at) < 0;
+		first = its && (s64)(t->throttled_at - its->throttled_at) < 0;
 	}
 	bpf_iter_scx_dsq_destroy(&it);
 	return first;
 }
 
-static void hold(struct task_struct *p, struct task_state *t, u32 by, u64 now, u64 enq_flags)
+static void throttle(struct task_struct *p, struct task_state *t, u32 by, u64 now, u64 enq_flags)
 {
 	queue_position(p, t);
-	/* It was let go of and others took the time, or the kernel has taken it out: for another priority, or in leave.bpf.h's call. */
-	if (!t->held_at)
-		t->held_at = now;
+	/* Others took the time that it was unthrottled for, or the kernel took it out: for a new priority, or in leave.bpf.h's call. */
+	if (!t->throttled_at)
+		t->throttled_at = now;
 	else if (comes_first(t, by))
 		enq_flags |= ENQ_HEAD;
 	t->queued_cpu = scx_bpf_task_cpu(p);
-	t->queued = QUEUED_HELD + by;
-	if (begin_hold(by, now))
-		start_letting_go(by, gaps_beyond(by) ? 0 : LEAST_PAUSE);
+	t->queued = QUEUED_THROTTLED + by;
+	if (begin_throttle(by, now))
+		start_unthrottling(by, gaps_beyond(by) ? 0 : LEAST_PAUSE);
 	mark_waiting(p->pid);
-	dsq_insert(p, hold_queue(by), slice_ns[TIER_STANDARD], enq_flags);
+	dsq_insert(p, throttle_queue(by), slice_ns[TIER_STANDARD], enq_flags);
 }
 
-/* Of a task that is found in a hold queue: false where another has changed it. Partner: withdraw(). */
+/* Of a task that is found in a throttle queue: false where another has changed it. Partner: retract_queued(). */
 static __always_inline bool change_queue(struct task_state *t, u32 before, u32 next)
 {
 	return ordered_compare_swap(&t->queued, before, next) == before;
 }
 
 /*
- * Move a task out of the hold queue that the iterator stands in, to where task_state.queued says that it belongs. Where
+ * Move a task out of the throttle queue that the iterator stands in, to where task_state.queued says that it belongs. Where
  * it does not succeed, another CPU has just taken it out, and will change `queued` itself; should it come back to
  * this queue with a mark that does not fit, the next who finds it here moves it.
  */
@@ -131,7 +131,7 @@ static __noinline bool follow_mark(struct bpf_iter_scx_dsq *it, struct task_stru
 {
 	u32 mark = t->queued, tier = queued_tier(mark);
 
-	/* As queue_position(), which hold() has asked, has it. */
+	/* As queue_position(), which throttle() has asked, has it. */
 	u64 oldest = tier_clock[tier] - slice_ns[tier], vtime = p->scx.dsq_vtime;
 
 	if ((s64)(vtime - oldest) < 0)
@@ -140,13 +140,13 @@ static __noinline bool follow_mark(struct bpf_iter_scx_dsq *it, struct task_stru
 		return dsq_move_vtime(it, p, shared_queue(tier), vtime);
 	if (queued_kind(mark) == QUEUED_PINNED)
 		return dsq_move_vtime(it, p, pinned_queue(t->queued_cpu, tier), vtime);
-	return mark >= QUEUED_HELD && dsq_move(it, p, hold_queue(mark - QUEUED_HELD));
+	return mark >= QUEUED_THROTTLED && dsq_move(it, p, throttle_queue(mark - QUEUED_THROTTLED));
 }
 
 /* Has it waited in vain for so long, or does somebody wait for it? */
 static __always_inline bool may_go_now(struct task_struct *p, struct task_state *t, u32 by, u64 now)
 {
-	return asked_to_end(p, t) || owes_beyond(p, t, by) || (s64)(now - t->held_at) > (s64)LONGEST_HOLD;
+	return asked_to_end(p, t) || boosted_beyond(p, t, by) || (s64)(now - t->throttled_at) > (s64)LONGEST_THROTTLE;
 }
 
 /* Take the time of its next turn now: when it gets to run, others might have. */
@@ -162,29 +162,29 @@ static __always_inline void prepay(struct task_state *t, u64 now)
 	t->prepaid = time;
 }
 
-/* Let go of a task that `index` holds: it waits for a CPU, or for a limit above, now. */
-static __noinline bool let_go_of(struct bpf_iter_scx_dsq *it, struct task_struct *p, struct task_state *t, u32 index, u64 now)
+/* A task is throttled by `index` no longer: it waits for a CPU, or for a limit above, now. */
+static __noinline bool unthrottle_task(struct bpf_iter_scx_dsq *it, struct task_struct *p, struct task_state *t, u32 index, u64 now)
 {
 	bool pinned = p->nr_cpus_allowed == 1 || may_not_migrate(p);
-	u64 waited = now - t->held_at;
+	u64 waited = now - t->throttled_at;
 	u32 above = limit_above(index);
 
-	if (t->queued != QUEUED_HELD + index)
+	if (t->queued != QUEUED_THROTTLED + index)
 		return follow_mark(it, p, t);
 	if (above != NO_SLOT)
 		above = may_go_now(p, t, above, now) ? NO_SLOT : must_wait_for(above, now);
 	if (above != NO_SLOT) {
-		if (!change_queue(t, QUEUED_HELD + index, QUEUED_HELD + above))
+		if (!change_queue(t, QUEUED_THROTTLED + index, QUEUED_THROTTLED + above))
 			return false;
-		if (begin_hold(above, now))
-			start_letting_go(above, LEAST_PAUSE);
+		if (begin_throttle(above, now))
+			start_unthrottling(above, LEAST_PAUSE);
 	} else {
 		u32 mark = queued_mark(pinned, t->tier % NR_TIERS);
 		s32 cpu = t->queued_cpu;
 
 		/* Counted before others can take it out. */
 		count_queued(cpu, mark, 1);
-		if (!change_queue(t, QUEUED_HELD + index, mark)) {
+		if (!change_queue(t, QUEUED_THROTTLED + index, mark)) {
 			count_queued(cpu, mark, -1);
 			return false;
 		}
@@ -192,14 +192,14 @@ static __noinline bool let_go_of(struct bpf_iter_scx_dsq *it, struct task_struct
 		tell_arrival(p, queued_tier(mark), pinned);
 		prepay(t, now);
 	}
-	end_hold(index, waited);
-	/* Let go of without time: the next wait is a new one. */
-	if ((s64)waited > (s64)LONGEST_HOLD)
-		t->held_at = 0;
+	end_throttle(index, waited);
+	/* Unthrottled without time: the next wait is a new one. */
+	if ((s64)waited > (s64)LONGEST_THROTTLE)
+		t->throttled_at = 0;
 	return follow_mark(it, p, t);
 }
 
-/* How much a cgroup should have before it lets go of a task: the slower its quota comes, the smaller the turns. */
+/* How much a cgroup should have before it unthrottles a task: the slower its quota comes, the smaller the turns. */
 static __always_inline u64 worth_waiting(struct temper_limit *l, u32 index)
 {
 	u64 share = (rate_of(l) * 4 * MSEC) >> 20, turn = turn_of(index);
@@ -208,19 +208,19 @@ static __always_inline u64 worth_waiting(struct temper_limit *l, u32 index)
 }
 
 /*
- * How much it should have before it lets go of anybody: enough for as many as may run at once at this rate, and one more.
+ * How much it should have before it unthrottles anybody: enough for as many as may run at once at this rate, and one more.
  * Threads of one program often wait for each other, and one that runs alone spends its turn on that.
  */
 static __always_inline s64 worth_beginning(struct temper_limit *l, u32 index)
 {
-	u32 at_once = 1 + (rate_of(l) >> 20), gang = l->held < at_once ? l->held : at_once;
+	u32 at_once = 1 + (rate_of(l) >> 20), gang = l->throttled < at_once ? l->throttled : at_once;
 	s64 worth = worth_waiting(l, index) * gang, most = (u64)capacity(l) / 2;
 
 	return worth < most ? worth : most;
 }
 
-/* Let go of the first task that a cgroup holds, if there is time for it. Returns its pid; 0: nobody may go. */
-__noinline s32 let_go_one(u32 index, u64 now)
+/* Unthrottle the first task of a cgroup, if there is time for it. Returns its pid; 0: nobody may go. */
+__noinline s32 unthrottle_one(u32 index, u64 now)
 {
 	struct temper_limit *l = limit_at(index);
 	struct bpf_iter_scx_dsq it;
@@ -233,12 +233,12 @@ __noinline s32 let_go_one(u32 index, u64 now)
 	if (l->quota_ns && l->left_ns < (s64)worth_waiting(l, index) * (1 + l->admitted))
 		return 0;
 	bpf_rcu_read_lock();
-	if (bpf_iter_scx_dsq_new(&it, hold_queue(index), 0) == 0) {
+	if (bpf_iter_scx_dsq_new(&it, throttle_queue(index), 0) == 0) {
 		/* One that another is just taking out cannot be moved: the next may go in its place. */
 		for (int i = 0; !pid && i < FEW && (p = bpf_iter_scx_dsq_next(&it)); i++) {
 			struct task_state *t = task_state(p);
 
-			if (t && let_go_of(&it, p, t, index, now))
+			if (t && unthrottle_task(&it, p, t, index, now))
 				pid = p->pid;
 		}
 	}
@@ -248,7 +248,7 @@ __noinline s32 let_go_one(u32 index, u64 now)
 }
 
 /* Of a task that may not wait: somebody waits for what it holds, say. */
-__noinline bool let_go_holder(s32 pid, u32 index)
+__noinline bool unthrottle_holder(s32 pid, u32 index)
 {
 	struct task_struct *p = bpf_task_from_pid(pid);
 	struct bpf_iter_scx_dsq it;
@@ -258,12 +258,12 @@ __noinline bool let_go_holder(s32 pid, u32 index)
 	if (!p)
 		return false;
 	t = task_state(p);
-	/* Marked as held it is a moment before the kernel has put it there, and from elsewhere it cannot be moved. */
-	if (BPF_CORE_READ(p, scx.dsq, id) != hold_queue(index))
+	/* Marked as throttled it is a moment before the kernel has put it there, and from elsewhere it cannot be moved. */
+	if (BPF_CORE_READ(p, scx.dsq, id) != throttle_queue(index))
 		t = NULL;
 	bpf_rcu_read_lock();
-	if (bpf_iter_scx_dsq_new(&it, hold_queue(index), 0) == 0 && t)
-		gone = let_go_of(&it, p, t, index, clock_ns());
+	if (bpf_iter_scx_dsq_new(&it, throttle_queue(index), 0) == 0 && t)
+		gone = unthrottle_task(&it, p, t, index, clock_ns());
 	bpf_iter_scx_dsq_destroy(&it);
 	bpf_rcu_read_unlock();
 	bpf_task_release(p);
@@ -284,26 +284,26 @@ static u64 next_look(struct temper_limit *l, u32 index)
 	return pause < LEAST_PAUSE ? LEAST_PAUSE : pause > most ? most : pause;
 }
 
-/* A CPU is idle, and somebody is held who may run in gaps. */
-static __always_inline void offer_gaps(u32 held)
+/* A CPU is idle, and somebody is throttled who may run in gaps. */
+static __always_inline void offer_gaps(u32 throttled)
 {
 	u32 cpu;
 
 	bpf_for(cpu, 0, config.nr_cpus) {
-		if (!held)
+		if (!throttled)
 			break;
 		if (shut_cpu(IDLE, cpu)) {
 			scx_bpf_kick_cpu(cpu, KICK_IDLE);
-			held--;
+			throttled--;
 		}
 	}
 }
 
-static int let_go(void *map, u32 *index, struct limit_timer *slot)
+static int unthrottle(void *map, u32 *index, struct limit_timer *slot)
 {
 	struct temper_limit *l = limit_at(*index);
 	u64 now = clock_ns();
-	bool held = l && l->held;
+	bool throttled = l && l->throttled;
 	u32 i, most = MOST_AT_ONCE;
 	bool more = true; /* who may go, perhaps */
 
@@ -319,7 +319,7 @@ static int let_go(void *map, u32 *index, struct limit_timer *slot)
 		more = false;
 	}
 	bpf_for(i, 0, most) {
-		s32 pid = let_go_one(*index, now);
+		s32 pid = unthrottle_one(*index, now);
 
 		if (!pid) {
 			more = false;
@@ -327,30 +327,30 @@ static int let_go(void *map, u32 *index, struct limit_timer *slot)
 		}
 		claim_for(pid);
 	}
-	if (held && (s64)(now - l->held_since) > 0)
-		relaxed_add(&l->held_ns, now - l->held_since);
-	l->held_since = now;
+	if (throttled && (s64)(now - l->throttled_since) > 0)
+		relaxed_add(&l->throttled_ns, now - l->throttled_since);
+	l->throttled_since = now;
 	/*
-	 * Partner: begin_hold(), which starts the timer where it finds that nobody was held. Who could not be moved, and
+	 * Partner: begin_throttle(), which starts the timer where it finds that nobody was throttled. Who could not be moved, and
 	 * stands here with another mark, is moved by the next who looks.
 	 */
-	if (!*(volatile u32 *)&l->held && !scx_bpf_dsq_nr_queued(hold_queue(*index)))
+	if (!*(volatile u32 *)&l->throttled && !scx_bpf_dsq_nr_queued(throttle_queue(*index)))
 		return 0;
 	if (gaps_beyond(*index)) {
-		set_holding(*index); /* in this mode since it has held them */
-		offer_gaps(l->held);
+		set_throttling(*index); /* in this mode since it has throttled them */
+		offer_gaps(l->throttled);
 	}
 	/* There may be time for more of them, who wait for no more than that this ran for long enough. */
 	bpf_timer_start(&slot->timer, more ? SHORT_PAUSE : next_look(l, *index), 0);
 	return 0;
 }
 
-/* A cgroup that holds tasks, from this word of `holding` on; NO_SLOT: none does. */
-__noinline u32 find_holding(u32 from)
+/* A cgroup that throttles tasks, from this word of `throttling` on; NO_SLOT: none does. */
+__noinline u32 find_throttling(u32 from)
 {
 	for (u32 i = 0; i < SLOT_WORDS; i++) {
 		u32 w = (from + i) % SLOT_WORDS;
-		u64 word = holding[w];
+		u64 word = throttling[w];
 
 		if (word)
 			return w * 64 + __builtin_ctzll(word);
@@ -358,25 +358,25 @@ __noinline u32 find_holding(u32 from)
 	return NO_SLOT;
 }
 
-/* Take the first task that a cgroup holds and that may run on this CPU. */
-__noinline bool take_from_hold(u32 index, s32 cpu, u64 now)
+/* Take the first task that a cgroup throttles and that may run on this CPU. */
+__noinline bool take_from_throttled(u32 index, s32 cpu, u64 now)
 {
 	struct bpf_iter_scx_dsq it;
 	struct task_struct *p;
 	bool taken = false;
 
 	bpf_rcu_read_lock();
-	if (bpf_iter_scx_dsq_new(&it, hold_queue(index), 0) == 0) {
+	if (bpf_iter_scx_dsq_new(&it, throttle_queue(index), 0) == 0) {
 		for (int i = 0; i < MOST_PASSED && (p = bpf_iter_scx_dsq_next(&it)); i++) {
 			struct task_state *t = task_state(p);
 
 			if (!t || !may_run_on(p, cpu) || p->migration_disabled || !gaps_beyond(limit_of(t->cgroup)) ||
-			    !change_queue(t, QUEUED_HELD + index, QUEUED_TAKEN))
+			    !change_queue(t, QUEUED_THROTTLED + index, QUEUED_TAKEN))
 				continue;
 			t->in_gap = true;
 			taken = dsq_move(&it, p, DSQ_LOCAL);
-			if (taken || !change_queue(t, QUEUED_TAKEN, QUEUED_HELD + index))
-				end_hold(index, now - t->held_at);
+			if (taken || !change_queue(t, QUEUED_TAKEN, QUEUED_THROTTLED + index))
+				end_throttle(index, now - t->throttled_at);
 			if (taken)
 				break;
 			t->in_gap = false;
@@ -388,27 +388,27 @@ __noinline bool take_from_hold(u32 index, s32 cpu, u64 now)
 }
 
 /* This CPU has nothing else to do: may somebody run on it who has used up a limit? The cgroups have turns. */
-__noinline bool take_held(s32 cpu, u64 now)
+__noinline bool take_throttled(s32 cpu, u64 now)
 {
 	static u32 next;
 	u32 index;
 	struct temper_limit *l;
 
-	if (!nr_holding)
+	if (!nr_throttling)
 		return false;
-	index = find_holding(next);
+	index = find_throttling(next);
 	l = limit_at(index);
 	if (index == NO_SLOT || !l)
 		return false;
 	next = index / 64 + 1;
-	if (take_from_hold(index, cpu, now))
+	if (take_from_throttled(index, cpu, now))
 		return true;
-	if (l->held && gaps_beyond(index))
+	if (l->throttled && gaps_beyond(index))
 		return false;
-	/* Partner: begin_hold(), which raises `held` first. */
-	clear_holding(index);
-	if (*(volatile u32 *)&l->held && gaps_beyond(index))
-		set_holding(index);
+	/* Partner: begin_throttle(), which raises `throttled` first. */
+	clear_throttling(index);
+	if (*(volatile u32 *)&l->throttled && gaps_beyond(index))
+		set_throttling(index);
 	return false;
 }
 
@@ -430,12 +430,12 @@ static int turn_is_over(void *map, u32 *index, struct timer_slot *slot)
 	return 0;
 }
 
-/* A turn is over: must the task wait? Whoever waits for the same is let go of by the timer, which finds a CPU for it, too. */
+/* A turn is over: must the task wait? Whoever waits for the same is unthrottled by the timer, which finds a CPU for it, too. */
 static __noinline bool turn_must_end(struct task_struct *p, struct task_state *t, u64 now)
 {
 	u32 index = limit_of(t->cgroup), by = index == NO_SLOT ? NO_SLOT : must_wait_for(index, now);
 
-	if (by != NO_SLOT && !never_held(p, t, by) && !has_to_leave_first(p, t))
+	if (by != NO_SLOT && !never_throttled(p, t, by) && !has_to_leave_first(p, t))
 		return true;
 	leave_call(t);
 	return false;
@@ -449,7 +449,7 @@ static __noinline void begin_turn(struct task_struct *p, struct task_state *t, s
 	s64 time;
 
 	if (index == NO_SLOT) {
-		t->held_at = 0;
+		t->throttled_at = 0;
 		t->beyond_until = 0;
 		return;
 	}
@@ -469,14 +469,14 @@ static __noinline void begin_turn(struct task_struct *p, struct task_state *t, s
 	/* What was counted while it was taken off the CPU belongs to this turn. More is of a time without a limit. */
 	if (p->se.sum_exec_runtime - t->turn_exec > QUANTUM)
 		t->turn_exec = p->se.sum_exec_runtime;
-	if (time <= 0 && !t->in_gap && !c->lent_section && !never_held(p, t, -time) && !has_to_leave_first(p, t)) {
+	if (time <= 0 && !t->in_gap && !c->boosted_section && !never_throttled(p, t, -time) && !has_to_leave_first(p, t)) {
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 		return;
 	}
 	if (time > 0)
 		t->beyond_until = 0;
 	leave_call(t);
-	t->held_at = 0;
+	t->throttled_at = 0;
 	c->turn_ends = now + (t->granted ?: SHORTEST_TURN);
 	/* One that comes earlier, for a turn that was cut short, starts it anew. */
 	if (c->turn_timer && (s64)(c->turn_ends - c->turn_timer) >= 0)
@@ -519,13 +519,13 @@ static s32 open_limit(struct cgroup *cgrp, struct scx_cgroup_init_args *args)
 
 	if (!s || !l || !timer || s->id != cgrp->kn->id)
 		return 0; /* it shares its parent's slot */
-	err = scx_bpf_create_dsq(hold_queue(index), -1);
+	err = scx_bpf_create_dsq(throttle_queue(index), -1);
 	if (err)
 		return err;
 	err = bpf_timer_init(&timer->timer, &limit_timers, CLOCK_MONOTONIC);
 	if (err && err != -EBUSY) /* of a cgroup that is gone */
 		return err;
-	err = bpf_timer_set_callback(&timer->timer, let_go);
+	err = bpf_timer_set_callback(&timer->timer, unthrottle);
 	if (err)
 		return err;
 	__builtin_memset(l, 0, sizeof(*l));
@@ -547,7 +547,7 @@ static void change_limit(struct cgroup *cgrp, u64 period_us, u64 quota_us, u64 b
 	if (!s || s->id != cgrp->kn->id)
 		return;
 	set_limit(index, quota_ns(quota_us), period_us * USEC, burst_us * USEC);
-	start_letting_go(index, 0);
+	start_unthrottling(index, 0);
 }
 
 static void close_limit(struct cgroup *cgrp)
@@ -559,7 +559,7 @@ static void close_limit(struct cgroup *cgrp)
 		return;
 	s->cgroup = 0;
 	set_limit(index, 0, 0, 0);
-	scx_bpf_destroy_dsq(hold_queue(index));
+	scx_bpf_destroy_dsq(throttle_queue(index));
 }
 
 #endif

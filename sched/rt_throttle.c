@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Real-time tasks are throttled where others wait.
+ * RT throttling: real-time tasks are lowered where others wait.
  *
  * Problem: a SCHED_FIFO task that polls keeps all tasks of ours from its CPU, and on 6.12 to 6.19 nothing in the kernel
  * ends that: its watchdog ejects the scheduler after 30 s (taken.bpf.h).
@@ -12,7 +12,7 @@
  *
  *   0 ms      the hog takes the CPU, a task of ours is bound to it
  *   400 ms    map "hogs" names the hog
- *   1000 ms   the hog is lowered: first it is written into map "throttled", then its policy is set
+ *   1000 ms   the hog is lowered: first it is written into map "rt_throttled", then its policy is set
  *   1050 ms   its policy is set back; the entry is deleted 2 s later, for the sake of children that are being forked
  *
  * A loader that is killed between leaves the entry in the pinned map, and the next one gives the policy back. Who has set
@@ -52,7 +52,7 @@
 #define LINGER (2000 * MS) /* longer than a fork takes */
 
 static struct {
-	struct throttle_maps use;
+	struct rt_throttle_maps use;
 	const struct temper_look *looks;
 	struct temper_hog *hogs;
 	unsigned nr_cpus;
@@ -62,7 +62,7 @@ static struct {
 	int stop; /* eventfd; readable: the thread is to end */
 	pthread_t thread;
 	bool runs;
-} throttle = { .stop = -1 };
+} rt_throttle = { .stop = -1 };
 
 /* What /proc says of a thread. */
 struct process_stat {
@@ -117,7 +117,7 @@ static int lowered(unsigned policy)
 }
 
 /* Is it the thread that was lowered, and has nobody set its policy since? */
-static bool is_still_lowered(int tid, const struct temper_throttled *t)
+static bool is_still_lowered(int tid, const struct temper_rt_throttled *t)
 {
 	struct process_stat s;
 
@@ -129,7 +129,7 @@ static bool is_still_lowered(int tid, const struct temper_throttled *t)
 }
 
 /* True: it has its policy back now; else it is gone, somebody has set it meanwhile, or it cannot be set. */
-static bool give_back(int tid, const struct temper_throttled *t)
+static bool give_back(int tid, const struct temper_rt_throttled *t)
 {
 	const struct sched_param param = { .sched_priority = t->priority };
 
@@ -146,7 +146,7 @@ static bool give_back(int tid, const struct temper_throttled *t)
  * A child that was forked while its parent was lowered may not have been entered yet, or may not be in /proc yet: entries
  * of the one and of the other stay for LINGER.
  */
-static bool may_be_forking(int tid, const struct temper_throttled *t, unsigned long long now)
+static bool may_be_forking(int tid, const struct temper_rt_throttled *t, unsigned long long now)
 {
 	struct process_stat s;
 	struct timespec boot;
@@ -158,21 +158,21 @@ static bool may_be_forking(int tid, const struct temper_throttled *t, unsigned l
 }
 
 /* All that were lowered for the sake of a CPU on which no turn is under way. */
-static void give_back_all(int throttled, const unsigned long long *turn_ends)
+static void give_back_all(int rt_throttled, const unsigned long long *turn_ends)
 {
 	unsigned long long now = monotonic_ns();
 	unsigned tid, *before = NULL;
-	struct temper_throttled t;
+	struct temper_rt_throttled t;
 
 	/* After a key that is gone comes the first. */
-	for (; !bpf_map_get_next_key(throttled, before, &tid); before = &tid) {
-		if (bpf_map_lookup_elem(throttled, &tid, &t) || (turn_ends && turn_ends[t.cpu % TEMPER_MAX_CPUS]))
+	for (; !bpf_map_get_next_key(rt_throttled, before, &tid); before = &tid) {
+		if (bpf_map_lookup_elem(rt_throttled, &tid, &t) || (turn_ends && turn_ends[t.cpu % TEMPER_MAX_CPUS]))
 			continue;
 		if (!t.given_back && give_back(tid, &t)) {
 			t.given_back = now;
-			bpf_map_update_elem(throttled, &tid, &t, BPF_EXIST);
+			bpf_map_update_elem(rt_throttled, &tid, &t, BPF_EXIST);
 		} else if (!may_be_forking(tid, &t, now)) {
-			bpf_map_delete_elem(throttled, &tid);
+			bpf_map_delete_elem(rt_throttled, &tid);
 		}
 	}
 }
@@ -180,7 +180,7 @@ static void give_back_all(int throttled, const unsigned long long *turn_ends)
 /* 0: it is lowered, or is no real-time task there any more; else an errno: why it cannot be. */
 static int lower(const struct temper_look *look, unsigned cpu, bool *did)
 {
-	struct temper_throttled t = { .start = look->start, .cpu = cpu }, before;
+	struct temper_rt_throttled t = { .start = look->start, .cpu = cpu }, before;
 	const struct sched_param none = {};
 	struct sched_param param;
 	unsigned tid = look->tid;
@@ -189,20 +189,20 @@ static int lower(const struct temper_look *look, unsigned cpu, bool *did)
 	*did = false;
 	if (look->kernel)
 		return ENOTSUP;
-	if (!throttle.sees_all)
+	if (!rt_throttle.sees_all)
 		return ESRCH;
 	t.policy = sched_getscheduler(tid);
 	if (!read_stat(tid, &s) || s.start_ticks != ticks_of(look->start) || (!look->donor && s.cpu != (int)cpu) || !is_real_time(t.policy) || sched_getparam(tid, &param))
 		return 0;
 	t.priority = param.sched_priority;
-	if (!bpf_map_lookup_elem(throttle.use.throttled, &tid, &before) && before.start == t.start && !before.given_back)
-		throttle.set_back[cpu]++;
-	if (bpf_map_update_elem(throttle.use.throttled, &tid, &t, BPF_ANY))
+	if (!bpf_map_lookup_elem(rt_throttle.use.rt_throttled, &tid, &before) && before.start == t.start && !before.given_back)
+		rt_throttle.set_back[cpu]++;
+	if (bpf_map_update_elem(rt_throttle.use.rt_throttled, &tid, &t, BPF_ANY))
 		return errno;
 	if (sched_setscheduler(tid, lowered(t.policy), &none)) {
 		int error = errno;
 
-		bpf_map_delete_elem(throttle.use.throttled, &tid);
+		bpf_map_delete_elem(rt_throttle.use.rt_throttled, &tid);
 		return error;
 	}
 	*did = true;
@@ -228,8 +228,8 @@ static const char *reason(int error)
 /* Name it to `status`, as long as it is there. */
 static void tell(unsigned cpu, unsigned long long now)
 {
-	const struct temper_look *look = &throttle.looks[cpu];
-	struct temper_hog *h = &throttle.hogs[cpu];
+	const struct temper_look *look = &rt_throttle.looks[cpu];
+	struct temper_hog *h = &rt_throttle.hogs[cpu];
 	struct sched_param param = {};
 
 	if (look->taken_ns < TELL_AFTER)
@@ -254,23 +254,23 @@ static void tell(unsigned cpu, unsigned long long now)
 static void say(unsigned cpu, int error)
 {
 	static int said_of[TEMPER_MAX_CPUS], said[TEMPER_MAX_CPUS];
-	struct temper_hog *h = &throttle.hogs[cpu];
+	struct temper_hog *h = &rt_throttle.hogs[cpu];
 
 	h->error = error;
 	if (said_of[cpu] == h->tid && said[cpu] == error)
 		return;
 	said_of[cpu] = h->tid;
 	said[cpu] = error;
-	note(error ? "thread %d (%s), %s of priority %u, keeps others from CPU %u, and cannot be throttled: %s" :
-		     "thread %d (%s), %s of priority %u, keeps others from CPU %u: it is throttled",
+	note(error ? "thread %d (%s), %s of priority %u, keeps others from CPU %u, and cannot be RT-throttled: %s" :
+		     "thread %d (%s), %s of priority %u, keeps others from CPU %u: it is RT-throttled",
 	     h->tid, h->comm, policy_name(h->policy), h->priority, cpu, reason(error));
 }
 
 /* One CPU; returns when to look at it again. */
 static unsigned long long see_to(unsigned cpu, unsigned long long now)
 {
-	const struct temper_look *look = &throttle.looks[cpu];
-	unsigned long long *turn_ends = &throttle.turn_ends[cpu];
+	const struct temper_look *look = &rt_throttle.looks[cpu];
+	unsigned long long *turn_ends = &rt_throttle.turn_ends[cpu];
 	int error;
 	bool did;
 
@@ -286,14 +286,14 @@ static unsigned long long see_to(unsigned cpu, unsigned long long now)
 	if (look->taken_ns < PATIENCE)
 		return now + PATIENCE - look->taken_ns;
 	error = lower(look, cpu, &did);
-	if (did && throttle.set_back[cpu] > OFTEN)
+	if (did && rt_throttle.set_back[cpu] > OFTEN)
 		error = EAGAIN;
 	if (did || error)
 		say(cpu, error);
 	if (!did)
 		return now + LOOK_EVERY;
-	throttle.set_back[cpu] = 0;
-	throttle.hogs[cpu].turns++;
+	rt_throttle.set_back[cpu] = 0;
+	rt_throttle.hogs[cpu].turns++;
 	*turn_ends = now + TURN;
 	return now; /* another may have the CPU now */
 }
@@ -304,18 +304,18 @@ static unsigned long long look_once(void)
 	LIBBPF_OPTS(bpf_test_run_opts, run);
 	unsigned long long now = monotonic_ns(), next = now + LOOK_EVERY;
 
-	for (unsigned cpu = 0; cpu < throttle.nr_cpus; cpu++)
-		if (now >= throttle.turn_ends[cpu])
-			throttle.turn_ends[cpu] = 0;
-	give_back_all(throttle.use.throttled, throttle.turn_ends);
-	if (bpf_prog_test_run_opts(throttle.use.program, &run) || !run.retval)
+	for (unsigned cpu = 0; cpu < rt_throttle.nr_cpus; cpu++)
+		if (now >= rt_throttle.turn_ends[cpu])
+			rt_throttle.turn_ends[cpu] = 0;
+	give_back_all(rt_throttle.use.rt_throttled, rt_throttle.turn_ends);
+	if (bpf_prog_test_run_opts(rt_throttle.use.program, &run) || !run.retval)
 		return next; /* the scheduler has left */
-	throttle.sees_all = run.retval == (unsigned)getpid();
-	for (unsigned cpu = 0; cpu < throttle.nr_cpus; cpu++) {
+	rt_throttle.sees_all = run.retval == (unsigned)getpid();
+	for (unsigned cpu = 0; cpu < rt_throttle.nr_cpus; cpu++) {
 		unsigned long long again = see_to(cpu, now);
 
-		if (throttle.turn_ends[cpu] && throttle.turn_ends[cpu] < again)
-			again = throttle.turn_ends[cpu];
+		if (rt_throttle.turn_ends[cpu] && rt_throttle.turn_ends[cpu] < again)
+			again = rt_throttle.turn_ends[cpu];
 		next = again < next ? again : next;
 	}
 	return next;
@@ -327,7 +327,7 @@ static bool sleep_until(unsigned long long when)
 	unsigned long long now = monotonic_ns(), least = MS / 5;
 	unsigned long long ns = when > now + least ? when - now : least;
 	const struct timespec pause = { .tv_sec = ns / (1000 * MS), .tv_nsec = ns % (1000 * MS) };
-	struct pollfd stop = { .fd = throttle.stop, .events = POLLIN };
+	struct pollfd stop = { .fd = rt_throttle.stop, .events = POLLIN };
 
 	return ppoll(&stop, 1, &pause, NULL) <= 0;
 }
@@ -347,12 +347,12 @@ static void leave_real_time(void)
 	syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
-static void *keep_throttling(void *unused)
+static void *keep_rt_throttling(void *unused)
 {
 	leave_real_time();
 	while (sleep_until(look_once()))
 		;
-	give_back_all(throttle.use.throttled, NULL);
+	give_back_all(rt_throttle.use.rt_throttled, NULL);
 	return unused;
 }
 
@@ -363,58 +363,58 @@ static void *map_whole(int fd, size_t size, int protection)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-enum temper_status start_throttle(struct throttle_maps use)
+enum temper_status start_rt_throttle(struct rt_throttle_maps use)
 {
 	const struct sched_param highest = { .sched_priority = sched_get_priority_max(SCHED_FIFO) };
 	enum temper_status status;
 	pthread_attr_t attributes;
 	int error;
 
-	status = read_cpu_ids(&throttle.nr_cpus);
+	status = read_cpu_ids(&rt_throttle.nr_cpus);
 	if (status)
 		return status;
-	throttle.use = use;
-	throttle.looks = map_whole(use.looks, sizeof(*throttle.looks) * TEMPER_MAX_CPUS, PROT_READ);
-	throttle.hogs = map_whole(use.hogs, sizeof(*throttle.hogs) * TEMPER_MAX_CPUS, PROT_READ | PROT_WRITE);
-	throttle.stop = eventfd(0, EFD_CLOEXEC);
-	if (use.program < 0 || use.throttled < 0 || !throttle.looks || !throttle.hogs || throttle.stop < 0)
+	rt_throttle.use = use;
+	rt_throttle.looks = map_whole(use.looks, sizeof(*rt_throttle.looks) * TEMPER_MAX_CPUS, PROT_READ);
+	rt_throttle.hogs = map_whole(use.hogs, sizeof(*rt_throttle.hogs) * TEMPER_MAX_CPUS, PROT_READ | PROT_WRITE);
+	rt_throttle.stop = eventfd(0, EFD_CLOEXEC);
+	if (use.program < 0 || use.rt_throttled < 0 || !rt_throttle.looks || !rt_throttle.hogs || rt_throttle.stop < 0)
 		return fail(TEMPER_FAILED, "cannot reach what tells of CPUs that real-time tasks have taken: %s", strerror(errno));
-	memset(throttle.turn_ends, 0, sizeof(throttle.turn_ends));
+	memset(rt_throttle.turn_ends, 0, sizeof(rt_throttle.turn_ends));
 	pthread_attr_init(&attributes);
 	pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
 	pthread_attr_setschedpolicy(&attributes, SCHED_FIFO);
 	pthread_attr_setschedparam(&attributes, &highest);
-	error = pthread_create(&throttle.thread, &attributes, keep_throttling, NULL);
+	error = pthread_create(&rt_throttle.thread, &attributes, keep_rt_throttling, NULL);
 	pthread_attr_destroy(&attributes);
 	if (error)
-		return fail(TEMPER_FAILED, "cannot start a real-time thread, which throttles real-time tasks: %s; CAP_SYS_NICE is needed",
+		return fail(TEMPER_FAILED, "cannot start a real-time thread, for RT throttling: %s; CAP_SYS_NICE is needed",
 			    strerror(error));
-	throttle.runs = true;
+	rt_throttle.runs = true;
 	return TEMPER_OK;
 }
 
-void stop_throttle(void)
+void stop_rt_throttle(void)
 {
-	if (!throttle.runs)
+	if (!rt_throttle.runs)
 		return;
-	throttle.runs = false;
-	eventfd_write(throttle.stop, 1);
-	pthread_join(throttle.thread, NULL);
-	close(throttle.stop);
-	munmap((void *)throttle.looks, sizeof(*throttle.looks) * TEMPER_MAX_CPUS);
-	munmap(throttle.hogs, sizeof(*throttle.hogs) * TEMPER_MAX_CPUS);
+	rt_throttle.runs = false;
+	eventfd_write(rt_throttle.stop, 1);
+	pthread_join(rt_throttle.thread, NULL);
+	close(rt_throttle.stop);
+	munmap((void *)rt_throttle.looks, sizeof(*rt_throttle.looks) * TEMPER_MAX_CPUS);
+	munmap(rt_throttle.hogs, sizeof(*rt_throttle.hogs) * TEMPER_MAX_CPUS);
 }
 
 void give_back_what_is_left(void)
 {
-	int fd = options.pin_dir ? open_pinned("throttled") : -1;
+	int fd = options.pin_dir ? open_pinned("rt_throttled") : -1;
 	struct bpf_map_info info = {};
 	unsigned size = sizeof(info);
 
 	if (fd < 0)
 		return;
 	/* Another version's may be laid out differently. */
-	if (!bpf_map_get_info_by_fd(fd, &info, &size) && info.value_size == sizeof(struct temper_throttled))
+	if (!bpf_map_get_info_by_fd(fd, &info, &size) && info.value_size == sizeof(struct temper_rt_throttled))
 		give_back_all(fd, NULL);
 	close(fd);
 }
