@@ -242,11 +242,12 @@ version: ## write what VERSION says to the files that are read without a build; 
 	$(GO) test . -run '^TestFilesStateTheVersion$$' -count=1 -args -write-version
 
 GENERATED := api/*/zz_generated.deepcopy.go charts/temper/crds/*.yaml packaging/kubernetes/*.yaml packaging/kubernetes/crds/*.yaml
-lint: ## formatting, vet, and whether the generated source is up to date
+lint: ## formatting, vet, the scheduler's headers, and whether the generated source is up to date
 	@before=$$(cat $(GENERATED) | sha256sum); $(MAKE) --no-print-directory generate || exit 1; \
 	if [ "$$before" != "$$(cat $(GENERATED) | sha256sum)" ]; then echo "'make generate' has changed $(GENERATED): commit that"; exit 1; fi
 	@unformatted=$$(gofmt -l api cmd internal lab packaging pathfence test tools); \
 	if [ -n "$$unformatted" ]; then echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
+	$(MAKE) --no-print-directory -C sched headers
 	$(GO) vet ./...
 	$(GO) vet -tags guest,kubernetes,lab,scale,e2e,object,packages,host . ./test/... ./internal/capacity/...
 	$(GO) vet -tags pathfence ./pathfence/bench

@@ -27,6 +27,7 @@
 #ifndef TEMPER_THROTTLE_BPF_H
 #define TEMPER_THROTTLE_BPF_H
 
+#include "handoff.bpf.h"
 #include "leave.bpf.h"
 #include "limit.bpf.h"
 #include "progress.bpf.h"
