@@ -7,7 +7,9 @@ import (
 	"encoding/hex"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
+	"runtime"
 	"testing"
 
 	"temper.dev/temper/internal/base/exit"
@@ -64,6 +66,25 @@ func TestLostOutputIsAFailure(t *testing.T) {
 			if err := cmd.Run(); cmd.ProcessState.ExitCode() != exit.Failed {
 				t.Errorf("%s %s: %v; want status %d", program, argument, err, exit.Failed)
 			}
+		}
+	}
+}
+
+// On a node every megabyte is loaded, and audited. Decision 66 says what the bar keeps out.
+func TestProgramsAreSmall(t *testing.T) {
+	if runtime.GOARCH != "amd64" {
+		t.Skip("the bars are for amd64")
+	}
+	for program, bar := range map[string]int64{"bin/temper": 10_000_000} {
+		file, err := os.Stat(program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s has %d bytes, its bar is %d", program, file.Size(), bar)
+		if file.Size() > bar {
+			t.Errorf("%s has %d bytes, want %d or fewer: leave out what a node does not need. Build ./cmd/%s without -s, once with this change "+
+				"and once without, and compare what 'go tool nm -size -sort size' says of both; see docs/decisions/0066-ten-megabytes.md",
+				program, file.Size(), bar, filepath.Base(program))
 		}
 	}
 }

@@ -86,6 +86,7 @@ func TestRefused(t *testing.T) {
 		{"no number", "reservation: .nan\n", "line 1: reservation"},
 		{"fence", "fence: 3-2\n", `line 1: fence "3-2": use CPUs in one word`},
 		{"fence as a list", "fence: [2]\n", `line 1: fence "[2]": use CPUs in one word`},
+		{"fence as more than that", "fence:\n  a: [1, {b: 2, c: []}]\n  d: {}\n", `line 2: fence "{a: [1, {b: 2, c: []}], d: {}}": use CPUs in one word`},
 		{"fence of a CPU too many", "fence: 0-512\n", "line 1: fence"},
 		{"loans", "loans: often\n", `line 1: loans "often": use gaps, idle or never`},
 		{"smt", "smt: both\n", `line 1: smt "both": use share or exclusive`},

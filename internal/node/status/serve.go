@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -48,8 +47,7 @@ func Serve(ctx context.Context, address string, root host.Root) error {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(Registry(root), promhttp.HandlerOpts{}))
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-	context.AfterFunc(ctx, func() { server.Close() })
-	go func() { _ = server.Serve(listener) }() // it ends with ctx, and so does the agent
+	context.AfterFunc(ctx, func() { listener.Close() })
+	go serve(listener, mux) // it ends with ctx, and so does the agent
 	return nil
 }
