@@ -10,12 +10,20 @@ PACKAGE_ROOT := build/package/root
 
 .PHONY: dist dist-pathfence packages test-packages kubectl-archives
 
-dist: ## all that a release has, in dist/
+# SIGN_KEY names the secret key of gpg that signs the release: a fingerprint, or a mail address. Nothing is signed without it.
+SIGN_KEY ?=
+SIGN := packaging/sign.sh '$(SIGN_KEY)'
+MAVEN_FILES := -type f \( -name '*-$(VERSION)*.jar' -o -name '*-$(VERSION)*.pom' \)
+dist: ## all that a release has, in dist/; SIGN_KEY=FINGERPRINT: signed with that key of gpg
+	$(if $(SIGN_KEY),$(SIGN))
+	rm -f $(DIST)/*.asc $(DIST)/*.prov
 	$(RELEASE) packages kubectl-archives images chart dist-pathfence
 	cp build/images/temper.tar $(DIST)/temper-image-$(VERSION)-$(ARCH).tar
 	cp build/images/temper.cdx.json $(DIST)/temper-image-$(VERSION)-$(ARCH).cdx.json
-	cp build/charts/temper-$(VERSION).tgz $(DIST)/temper-chart-$(VERSION).tgz
-	cd $(DIST) && { ls -d -- *$(VERSION)* kubectl-temper.yaml; find maven -type f -name '*-$(VERSION)*.[jp]*' ! -name '*.md5' ! -name '*.sha*'; } | sort | xargs sha256sum >SHA256SUMS
+	cp build/charts/temper-$(VERSION).tgz $(DIST)/
+	$(if $(SIGN_KEY),$(SIGN) $(DIST)/temper_$(VERSION)-1_*.deb $(DIST)/temper-$(VERSION)-1*.rpm $(DIST)/temper-$(VERSION).tgz $$(find $(DIST)/maven $(MAVEN_FILES)))
+	cd $(DIST) && { ls -d -- *$(VERSION)* kubectl-temper.yaml; find maven $(MAVEN_FILES); } | sort | xargs sha256sum >SHA256SUMS
+	@$(if $(SIGN_KEY),$(SIGN) $(DIST)/SHA256SUMS,echo "$(DIST)/ is not signed: SIGN_KEY names no key")
 
 packages: ## temper_VERSION_ARCH.deb and the .rpm, in dist/: programs, service, manual pages, completions
 	$(RELEASE) build
@@ -34,11 +42,10 @@ packages: ## temper_VERSION_ARCH.deb and the .rpm, in dist/: programs, service, 
 	for format in deb rpm; do \
 		VERSION=$(VERSION) ARCH=$(ARCH) $(GO) tool -modfile=tools/nfpm/go.mod nfpm package --config packaging/package/nfpm.yaml --packager $$format --target $(DIST)/ || exit 1; done
 
-# PGP_KEY signs the Java artifacts: the name of a key of gpg. The sources of C++ need VERSION where they find it.
-PGP_KEY ?=
+# The sources of C++ need VERSION where they find it.
 dist-pathfence: ## PathFence: a Maven repository with sources and javadoc, and the C++ sources, in dist/
 	mkdir -p $(DIST) && rm -rf $(DIST)/maven
-	$(PATHFENCE_MVN) --quiet -Prelease -DskipTests $(if $(PGP_KEY),-Dgpg.keyname=$(PGP_KEY),-Dgpg.skip) \
+	$(PATHFENCE_MVN) --quiet -Prelease -DskipTests \
 		-Dproject.build.outputTimestamp=$(SOURCE_DATE_EPOCH) -DaltDeploymentRepository=dist::file://$(CURDIR)/$(DIST)/maven clean deploy
 	git archive --prefix=temper-pathfence-cpp-$(VERSION)/ HEAD VERSION LICENSE LICENSES pathfence/README.md pathfence/cpp pathfence/spec | gzip -9n >$(DIST)/temper-pathfence-cpp-$(VERSION).tar.gz
 
@@ -54,7 +61,7 @@ kubectl-archives: sched ## kubectl-temper for Linux and macOS, and krew's manife
 	done
 	packaging/krew.sh $(VERSION) $(URL) $(DIST)/kubectl-temper_$(VERSION)_*.tar.gz >$(DIST)/kubectl-temper.yaml
 
-test-packages: packages guest lab-deps ## the same packages twice; what dpkg makes of one, in a folder and on a host with systemd
+test-packages: packages guest lab-deps ## the same packages twice; what dpkg makes of one, in a folder and on a host with systemd; signatures
 	sha256sum $(DIST)/temper[_-]$(VERSION)-1* >build/package/sums && $(MAKE) --no-print-directory packages >/dev/null && sha256sum --check --quiet build/package/sums
 	$(GO) test -count=1 -tags packages ./test/packages
 	timeout 900 $(GO) test -count=1 -v -tags host ./test/host

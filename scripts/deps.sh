@@ -48,9 +48,9 @@ missing() {
 	[ -n "$(newest_clang)" ] || echo clang
 	at_least "$(go_version)" "$MIN_GO" || echo golang-go
 	# libzstd: a static libelf needs it. The keyring: the lab verifies Debian's kernels on Ubuntu too.
-	# The last five: the network and the disk of the node of 'make e2e', and its runc; AppArmor's compiler, for the guest's
-	# tests; what 'make site' keeps its packages in.
-	for p in libelf-dev zlib1g-dev libzstd-dev gcc libc6-dev make debian-archive-keyring iproute2 e2fsprogs libseccomp-dev apparmor python3-venv; do
+	# From iproute2 on: the network and the disk of the node of 'make e2e', and its runc; AppArmor's compiler, for the guest's
+	# tests; what 'make site' keeps its packages in; what signs releases, and verifies them.
+	for p in libelf-dev zlib1g-dev libzstd-dev gcc libc6-dev make debian-archive-keyring iproute2 e2fsprogs libseccomp-dev apparmor python3-venv gpg gpg-agent rpm debsig-verify; do
 		has "$p" || echo "$p"
 	done
 	# An Ubuntu host's apt knows no Debian mirror; debootstrap does.
