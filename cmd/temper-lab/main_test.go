@@ -49,10 +49,10 @@ func TestCompleteArms(t *testing.T) {
 // Bad input to any lab command is a usage error with one line, before anything is fetched or booted.
 func TestLabUsageErrors(t *testing.T) {
 	for _, args := range []string{
-		"lab nonsense", "lab ladder", "lab ladder nginx", "lab ladder chain --arms cfs", "lab ladder chain --load 0.5",
-		"lab ladder memcached --load 7", "lab ladder chain --cpus 24", "lab ladder chain --steps 0,x", "lab ladder chain --json /nonexistent/r.json",
-		"lab study chain", "lab study chain --seeds x --out d", "lab study chain --jobs 0 --out d", "lab exec", "lab exec --cpus 0 -- true", "lab exec --file x -- true",
-		"lab kernels extra", "lab chaos extra", "lab chaos --seeds 0", "lab chaos --seeds x", "lab chaos --cpus 5", "lab chaos --operations 0",
+		"nonsense", "ladder", "ladder nginx", "ladder chain --arms cfs", "ladder chain --load 0.5",
+		"ladder memcached --load 7", "ladder chain --cpus 24", "ladder chain --steps 0,x", "ladder chain --json /nonexistent/r.json",
+		"study chain", "study chain --seeds x --out d", "study chain --jobs 0 --out d", "exec", "exec --cpus 0 -- true", "exec --file x -- true",
+		"kernels extra", "chaos extra", "chaos --seeds 0", "chaos --seeds x", "chaos --cpus 5", "chaos --operations 0",
 	} {
 		root := newRootCommand()
 		root.SetArgs(strings.Fields(args))
@@ -60,7 +60,7 @@ func TestLabUsageErrors(t *testing.T) {
 		root.SetErr(new(bytes.Buffer))
 		err := root.ExecuteContext(t.Context())
 		if exit.StatusOf(err) != exit.Usage || strings.Contains(err.Error(), "\n") {
-			t.Errorf("temper %s: got status %d, %v", args, exit.StatusOf(err), err)
+			t.Errorf("temper-lab %s: got status %d, %v", args, exit.StatusOf(err), err)
 		}
 	}
 }
