@@ -168,9 +168,6 @@ func (e *Engine) Remove(pod *corev1.Pod, node string) error {
 	return e.cluster.remove(pod, node)
 }
 
-// Pods are the pods on a node, those that have ended left out. Neither the slice nor the pods are the caller's to change.
-func (e *Engine) Pods(node string) []fwk.PodInfo { return e.cluster.infos[node].Pods }
-
 // Schedule finds a pod's node as kube-scheduler would, and does not bind it. A pod that fits nowhere gives an
 // *Unschedulable; any other error is one of the snapshot, such as a claim that does not exist.
 func (e *Engine) Schedule(pod *corev1.Pod) (node string, err error) {
