@@ -140,6 +140,12 @@ type TierStatus struct {
 	// +optional
 	WaitP99Microseconds int64 `json:"waitP99Microseconds,omitempty"`
 
+	// How many waits for a CPU have ended, and how many of them took 16.384 ms or longer.
+	// +optional
+	Waits int64 `json:"waits,omitempty"`
+	// +optional
+	LongWaits int64 `json:"longWaits,omitempty"`
+
 	// The longest wait for a CPU, in microseconds.
 	// +optional
 	WaitMaxMicroseconds int64 `json:"waitMaxMicroseconds,omitempty"`

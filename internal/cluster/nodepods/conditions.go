@@ -168,6 +168,7 @@ func tierStatus(t tier.Tier, members []agent.Member, seen *status.Status) v1alph
 		s.CPUSeconds = strconv.FormatFloat(figures.CPUSeconds, 'f', 3, 64)
 		s.WaitP50Microseconds, s.WaitP99Microseconds = int64(figures.WaitP50US), int64(figures.WaitP99US)
 		s.WaitMaxMicroseconds = int64(figures.WaitMaxUS)
+		s.Waits, s.LongWaits = int64(figures.Waits), int64(figures.LongWaits)
 	}
 	return s
 }

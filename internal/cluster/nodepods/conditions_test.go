@@ -15,11 +15,11 @@ import (
 // A report has the scheduler's figures, and none where there is none.
 func TestFigures(t *testing.T) {
 	seen := &status.Status{
-		Tiers: []status.Tier{{}, {CPUSeconds: 2.5, WaitP50US: 4, WaitP99US: 8, WaitMaxUS: 9}},
+		Tiers: []status.Tier{{}, {CPUSeconds: 2.5, WaitP50US: 4, WaitP99US: 8, WaitMaxUS: 9, Waits: 100, LongWaits: 3}},
 		Gap:   &status.Gap{P50US: 16, P99US: 32, LoanBackP50US: 64, LoanBackP99US: 128},
 	}
 	s := statusOf(host.Root(t.TempDir()), agent.State{}, seen, "", v1alpha1.TemperNodeStatus{})
-	want := v1alpha1.TierStatus{Tier: "critical", CPUSeconds: "2.500", WaitP50Microseconds: 4, WaitP99Microseconds: 8, WaitMaxMicroseconds: 9}
+	want := v1alpha1.TierStatus{Tier: "critical", CPUSeconds: "2.500", WaitP50Microseconds: 4, WaitP99Microseconds: 8, WaitMaxMicroseconds: 9, Waits: 100, LongWaits: 3}
 	if got := s.Tiers[tier.Critical]; !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}

@@ -16,6 +16,15 @@ func (h Hist) Count() uint64 {
 	return sum
 }
 
+// AtLeast is the number of values of 2^power microseconds or more.
+func (h Hist) AtLeast(power int) uint64 {
+	var sum uint64
+	for _, n := range h.Bucket[power+1:] {
+		sum += n
+	}
+	return sum
+}
+
 // Percentile is a bound in microseconds that at least p per cent of the values lie below: the upper
 // edge of a bucket, so up to twice the true value and never less. It is 0 without values. The last
 // bucket has no edge; twice its lower one stands for it.

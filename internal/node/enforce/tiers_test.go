@@ -58,6 +58,11 @@ func TestPercentile(t *testing.T) {
 			t.Errorf("p%v = %d, want %d", p, got, want)
 		}
 	}
+	for power, want := range map[int]uint64{3: 50, 4: 1, 9: 1, 10: 0} {
+		if got := h.AtLeast(power); got != want {
+			t.Errorf("at least 2^%d us: %d, want %d", power, got, want)
+		}
+	}
 	h = Hist{}
 	h.Bucket[HistBuckets-1] = 1
 	if got := h.Percentile(50); got != 1<<(HistBuckets-1) {

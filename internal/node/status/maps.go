@@ -49,6 +49,7 @@ func (s *Status) fromMaps(m *enforce.Snapshot, monotonic time.Duration) {
 			Tier: tier.Tier(i), Cgroups: count[i], CPUSeconds: float64(t.RunNs/1e6) / 1e3,
 			Queued: t.Enqueued, PlacedIdle: t.PlacedIdle, Preempted: t.Preempted, StarvationTurns: t.StarvationTurns, Aged: t.Aged, Boosted: t.Boosted,
 			WaitP50US: t.Wait.Percentile(50), WaitP99US: t.Wait.Percentile(99), WaitMaxUS: t.MaxWaitNs / 1000,
+			Waits: t.Wait.Count(), LongWaits: t.Wait.AtLeast(longWait),
 		})
 	}
 	s.Gap = &Gap{
@@ -57,6 +58,9 @@ func (s *Status) fromMaps(m *enforce.Snapshot, monotonic time.Duration) {
 		Kicks: m.Stats.GapKicks, Rechecks: m.Stats.Rechecks, SystemOver: m.Stats.SystemOver, CriticalOver: m.Stats.CriticalOver,
 	}
 }
+
+// longWait is the power of two, in microseconds, from which on a wait is long.
+const longWait = 14
 
 // addFence tells of what a fence has and the node has not.
 func (s *Status) addFence(root host.Root, m *enforce.Snapshot) {

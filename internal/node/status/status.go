@@ -79,6 +79,8 @@ type Tier struct {
 	WaitP50US       uint64    `json:"wait_p50_us"` // at most: the upper edge of a power-of-two bucket
 	WaitP99US       uint64    `json:"wait_p99_us"` // at most
 	WaitMaxUS       uint64    `json:"wait_max_us"`
+	Waits           uint64    `json:"waits"`      // that have ended
+	LongWaits       uint64    `json:"long_waits"` // of these, those of 16.384 ms or longer
 }
 
 // Gap is for how long background ran on while a higher tier waited for its CPU, or after a loan had ended.
