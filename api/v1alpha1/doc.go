@@ -15,7 +15,8 @@ var GroupVersion = schema.GroupVersion{Group: "temper.dev", Version: "v1alpha1"}
 
 // AddToScheme makes the kinds of this API known to a scheme.
 func AddToScheme(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &TierPolicy{}, &TierPolicyList{}, &TemperNode{}, &TemperNodeList{})
+	scheme.AddKnownTypes(GroupVersion, &TierPolicy{}, &TierPolicyList{}, &TemperNode{}, &TemperNodeList{},
+		&CapacityPolicy{}, &CapacityPolicyList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }

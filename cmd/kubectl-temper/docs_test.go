@@ -17,7 +17,7 @@ import (
 
 func TestGeneratedDocsAreUpToDate(t *testing.T) {
 	pages := map[string]string{"docs/reference/kubectl-temper.md": docgen.Commands(newRootCommand())}
-	for _, kind := range []struct{ crd, page string }{{"tierpolicies", "tierpolicy"}, {"tempernodes", "tempernode"}} {
+	for _, kind := range []struct{ crd, page string }{{"tierpolicies", "tierpolicy"}, {"tempernodes", "tempernode"}, {"capacitypolicies", "capacitypolicy"}} {
 		crd, err := os.ReadFile("../../packaging/kubernetes/crds/temper.dev_" + kind.crd + ".yaml")
 		if err != nil {
 			t.Fatal(err)

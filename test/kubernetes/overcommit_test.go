@@ -88,7 +88,7 @@ var allTwins = []twins{
 func overcommitRules(t *testing.T) *overcommit.Rules {
 	t.Helper()
 	p := overcommit.Policy{
-		Factor: 0.5, Floor: 10, Tiers: []tier.Tier{tier.Standard},
+		Factor: 0.5, Floor: 10, Tiers: []tier.Tier{tier.Standard}, EnforcedOnly: true,
 		TierPolicies: []*v1alpha1.TierPolicy{defaultPolicy(t).from, {ObjectMeta: metav1.ObjectMeta{Name: "of other nodes"}, Spec: v1alpha1.TierPolicySpec{
 			Rules: []v1alpha1.TierRule{
 				{Name: "quoted", PriorityClassNames: []string{`it's a "%d" class`}, Tier: "critical"},
@@ -271,6 +271,8 @@ func withoutRequests(pod *corev1.Pod) *corev1.Pod {
 	for _, list := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
 		for i := range list {
 			delete(list[i].Resources.Requests, corev1.ResourceCPU)
+			delete(list[i].Resources.Requests, v1alpha1.OvercommitResource)
+			delete(list[i].Resources.Limits, v1alpha1.OvercommitResource)
 		}
 	}
 	if own := pod.Spec.Resources; own != nil {
@@ -557,7 +559,7 @@ func TestOvercommitByCommand(t *testing.T) {
 	want := overcommit.Report{AskedCPUs: 9, RequestedCPUs: 6, GivenCPUs: 3, Pods: []overcommit.Pod{
 		{Namespace: shop, Name: "before", State: "missed", AskedCPUs: 1, RequestedCPUs: 1, Why: "it was created while the policy was not in force"},
 		{Namespace: shop, Name: "lowered", State: "lowered", AskedCPUs: 4, RequestedCPUs: 1},
-		{Namespace: shop, Name: "scaled", State: "left alone", AskedCPUs: 4, RequestedCPUs: 4, Why: "StatefulSet scaled is scaled by CPU utilisation, which is a share of its requests"},
+		{Namespace: shop, Name: "scaled", State: "left alone", AskedCPUs: 4, RequestedCPUs: 4, Why: "StatefulSet scaled is scaled by CPU utilisation, which is a share of its requests, or was named as exempt"},
 	}}
 	if !equality.Semantic.DeepEqual(got, want) {
 		t.Errorf("report: got -, want +\n%s", diff.Diff(got, want))

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"temper.dev/temper/api/v1alpha1"
 	"temper.dev/temper/internal/capacity/snapshot"
 	"temper.dev/temper/internal/cluster/policy"
 )
@@ -74,10 +75,16 @@ func (r *Rules) Admit(pod *corev1.Pod, in Namespace) (*corev1.Pod, Outcome) {
 	for _, limits := range in.LimitRanges {
 		if why := refuses(limits, lowered); why != "" {
 			original.write(out, stated)
+			if r.EnforcedOnly {
+				askFor(&out.Spec.Containers[0].Resources, 0)
+			}
 			return out, Outcome{fmt.Sprintf("LimitRange %s would refuse it: %s", limits.Name, why), original.total(), original.total()}
 		}
 	}
 	lowered.write(out, stated)
+	if r.EnforcedOnly {
+		askFor(&out.Spec.Containers[0].Resources, 1)
+	}
 	metav1.SetMetaDataAnnotation(&out.ObjectMeta, OriginalAnnotation, record(original, lowered))
 	metav1.SetMetaDataAnnotation(&out.ObjectMeta, FactorAnnotation, r.factor())
 	return out, Outcome{"", original.total(), lowered.total()}
@@ -95,7 +102,10 @@ func (r *Rules) exempt(pod *corev1.Pod, in Namespace, original cpu) string {
 		return fmt.Sprintf("it is owned by %s %s: an operator may expect its requests as it wrote them", owner.Kind, owner.Name)
 	}
 	if w := workload(pod, in.Name); slices.Contains(r.Autoscaled, w) {
-		return fmt.Sprintf("%s %s is scaled by CPU utilisation, which is a share of its requests", w.Kind, w.Name)
+		return fmt.Sprintf("%s %s is scaled by CPU utilisation, which is a share of its requests, or was named as exempt", w.Kind, w.Name)
+	}
+	if r.EnforcedOnly && pod.Spec.NodeName != "" {
+		return "it was made for one node, whose resources nobody looks at"
 	}
 	if original.guaranteed() {
 		return "its QoS class is Guaranteed, and would change"
@@ -344,6 +354,20 @@ func setCPU(own *corev1.ResourceRequirements, request int64) {
 		own.Requests = corev1.ResourceList{}
 	}
 	own.Requests[corev1.ResourceCPU] = *resource.NewMilliQuantity(request, resource.DecimalSI)
+}
+
+// askFor has a container ask for so many of v1alpha1.OvercommitResource. Kubernetes wants a limit that equals the request.
+func askFor(own *corev1.ResourceRequirements, amount int64) {
+	for _, list := range []*corev1.ResourceList{&own.Requests, &own.Limits} {
+		delete(*list, v1alpha1.OvercommitResource)
+		if amount == 0 {
+			continue
+		}
+		if *list == nil {
+			*list = corev1.ResourceList{}
+		}
+		(*list)[v1alpha1.OvercommitResource] = *resource.NewQuantity(amount, resource.DecimalSI)
+	}
 }
 
 // refuses says what a LimitRange has against requests that were lowered. A maximum is of limits, and those stay.

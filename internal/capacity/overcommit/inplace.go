@@ -8,6 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/resource"
+
+	"temper.dev/temper/api/v1alpha1"
 )
 
 // Step is a write that brings a running pod nearer to what it is to be.
@@ -47,6 +49,8 @@ func (r *Rules) Repair(pod *corev1.Pod, in Namespace) Change {
 	admitted, outcome := r.Admit(plain, in)
 	due := admitted.Annotations[OriginalAnnotation]
 	switch {
+	case outcome.Left == "" && note == "" && r.EnforcedOnly && !asks(pod):
+		return Change{Left: "it does not ask for " + v1alpha1.OvercommitResource + ", and may be on a node where tiers are not enforced; make it anew"}
 	case note != due || factor != "": // due is "" where the policy leaves the pod alone
 		if why := inTheWay(pod, admitted, in); why != "" && note == "" {
 			return Change{Left: why}
@@ -98,13 +102,25 @@ func (r *Rules) appliedAs(factor string) (as []*Rules) {
 	return as
 }
 
+// asks is whether a pod asks for v1alpha1.OvercommitResource, as a resize cannot have it do.
+func asks(pod *corev1.Pod) bool {
+	_, does := pod.Spec.Containers[0].Resources.Limits[v1alpha1.OvercommitResource]
+	return does
+}
+
 func ended(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// without is the pod without Temper's annotations.
+// without is the pod without Temper's annotations, as it was before a scheduler chose its node.
 func without(pod *corev1.Pod) *corev1.Pod {
-	return annotated(pod, "", "").Pod
+	return unbound(annotated(pod, "", "").Pod)
+}
+
+func unbound(pod *corev1.Pod) *corev1.Pod {
+	out := *pod
+	out.Spec.NodeName = ""
+	return &out
 }
 
 func annotated(pod *corev1.Pod, original, factor string) Change {

@@ -182,9 +182,10 @@ func (r *Rules) variables() []admissionv1.Variable {
 	is("exempt", `%s in object.metadata.?annotations.orValue({}) ||
   variables.ownerKey != '' && !(variables.ownerKey in %s) ||
   variables.autoscaled || %s ||
+  %t && object.spec.?nodeName.orValue('') != '' ||
   %t && !has(object.spec.priority) ||
   variables.tiers.exists(t, !([t, variables.ownTier].max() in %s))`,
-		quote(corev1.MirrorPodAnnotationKey), list(ordinary), guaranteedOf("variables.podOriginal", "variables.original"), r.ranges, r.coveredRanks())
+		quote(corev1.MirrorPodAnnotationKey), list(ordinary), guaranteedOf("variables.podOriginal", "variables.original"), r.EnforcedOnly, r.ranges, r.coveredRanks())
 	is("leftAlone", "variables.beyondMeasure || variables.exempt || variables.lowered == variables.original && variables.podLowered == variables.podOriginal")
 	r.looks(is)
 	return variables
@@ -225,11 +226,27 @@ func (r *Rules) mutation() string {
 params == null ? (variables.leftAlone ? %[1]s :
   (has(object.metadata.annotations) ? [] : [%[2]s]) +
   [%[3]s] +
-  %[4]s) :
+  %[7]s%[4]s) :
 variables.leftAlone || !variables.refused ? [] : %[1]s +
-  %[5]s +
+  %[8]s%[5]s +
   [JSONPatch{op: "add", path: "/metadata/creationTimestamp", value: "%[6]s"}]`,
-		clearing, emptyAnnotations, strings.Join(add, ",\n  "), set("lowered", "podLowered"), set("original", "podOriginal"), leftAlone)
+		clearing, emptyAnnotations, strings.Join(add, ",\n  "), set("lowered", "podLowered"), set("original", "podOriginal"), leftAlone,
+		r.eachOfResource(`(object.spec.containers[0].?resources.?%[1]s.hasValue() ? [] : [JSONPatch{op: "add", path: "/spec/containers/0/resources/%[1]s", value: {}}]) +
+  [JSONPatch{op: "add", path: "/spec/containers/0/resources/%[1]s/%[2]s", value: "1"}] +
+  `), r.eachOfResource(`(!object.spec.containers[0].?resources.?%[1]s[?'%[3]s'].hasValue() ? [] :
+    [JSONPatch{op: "remove", path: "/spec/containers/0/resources/%[1]s/%[2]s"}]) +
+  `))
+}
+
+// eachOfResource is an expression for what the first container requests and is limited to of v1alpha1.OvercommitResource.
+func (r *Rules) eachOfResource(expression string) (both string) {
+	if !r.EnforcedOnly {
+		return ""
+	}
+	for _, list := range []string{"requests", "limits"} {
+		both += fmt.Sprintf(expression, list, pointer(v1alpha1.OvercommitResource), v1alpha1.OvercommitResource)
+	}
+	return both
 }
 
 const emptyAnnotations = `JSONPatch{op: "add", path: "/metadata/annotations", value: {}}`
@@ -239,8 +256,11 @@ func annotationOf(object, key string) string {
 }
 
 func annotationPath(key string) string {
-	return "/metadata/annotations/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
+	return "/metadata/annotations/" + pointer(key)
 }
+
+// pointer writes a key as a part of a JSON pointer.
+func pointer(key string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(key) }
 
 // milliOf is milli of an optional amount.
 func milliOf(amount string) string {

@@ -39,6 +39,11 @@ type Policy struct {
 	// policy cannot look autoscalers up.
 	Autoscaled   []snapshot.Workload    `json:"autoscaled,omitempty"`
 	TierPolicies []*v1alpha1.TierPolicy `json:"tierPolicies,omitempty"` // the cluster's; a pod counts with the highest tier that one of them gives it
+	// EnforcedOnly keeps lowered pods from nodes where tiers are not enforced: each asks for the extended resource that only
+	// other nodes offer. Who sets it has that resource offered.
+	EnforcedOnly bool `json:"enforcedOnly,omitempty"`
+	// KeptBy is the CapacityPolicy that a controller keeps the admission policies by; "": a command has made them.
+	KeptBy string `json:"keptBy,omitempty"`
 	// Before are the factors and floors that were in force earlier: pods may still have what those made of their requests.
 	Before []Lowering `json:"before,omitempty"`
 	// Left are namespaces that took part earlier: their pods keep their annotations.

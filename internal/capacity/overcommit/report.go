@@ -79,7 +79,7 @@ func (r *Rules) namespaces(s *snapshot.Snapshot, limits []*corev1.LimitRange) ma
 
 // look says what became of a pod, and what it asked for and requests, in mCPU.
 func (r *Rules) look(pod *corev1.Pod, in Namespace) (line Pod, before, after int64) {
-	admitted, outcome := r.Admit(pod, in)
+	admitted, outcome := r.Admit(unbound(pod), in)
 	now := read(pod).total()
 	line = Pod{Namespace: pod.Namespace, Name: pod.Name, State: stateLeft, Why: outcome.Left}
 	before, after = now, now
