@@ -25,7 +25,7 @@ include packaging/dist.mk
 include docs/docs.mk
 include pathfence/pathfence.mk
 
-.PHONY: version hogs nightly reach scale capacity-scale images chart e2e e2e-quick kubernetes-node temper-agent guest-tests kubernetes test-kubernetes generate kubectl-temper pathfence-top demo jvm-service records chaos soak kernels peers topologies test-chaos help deps lab-deps build temper temper-lab sched guest test test-unit test-guest test-timed test-lab lint check clean
+.PHONY: version hogs nightly reach scale capacity-scale images chart e2e e2e-quick kubernetes-node temper-agent temper-controller guest-tests kubernetes test-kubernetes generate kubectl-temper pathfence-top demo jvm-service records chaos soak kernels peers topologies test-chaos help deps lab-deps build temper temper-lab sched guest test test-unit test-guest test-timed test-lab lint check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,6 +49,9 @@ pathfence-top: | bin
 
 temper-agent: sched | bin
 	CGO_ENABLED=0 $(GO) build $(GOFLAGS_REPRODUCIBLE) $(STAMP) -o bin/temper-agent ./cmd/temper-agent
+
+temper-controller: sched | bin
+	CGO_ENABLED=0 $(GO) build $(GOFLAGS_REPRODUCIBLE) $(STAMP) -o bin/temper-controller ./cmd/temper-controller
 
 kubectl-temper: sched | bin
 	CGO_ENABLED=0 $(GO) build $(GOFLAGS_REPRODUCIBLE) $(STAMP) -o bin/kubectl-temper ./cmd/kubectl-temper
@@ -83,7 +86,7 @@ test: deps build jvm-service test-unit test-packages pathfence-test pathfence-ja
 	$(MAKE) --jobs=2 test-lab e2e-quick
 
 # -count=1: of files outside of a module go does not notice that they have changed.
-test-unit: temper temper-lab kubectl-temper temper-agent sched ## the tests that need no guest
+test-unit: temper temper-lab kubectl-temper temper-agent temper-controller sched ## the tests that need no guest
 	$(GO) test ./...
 	$(GO) test -count=1 -tags object ./test/object .
 	cd tools/chart && $(GO) test -count=1 .
@@ -93,7 +96,7 @@ test-unit: temper temper-lab kubectl-temper temper-agent sched ## the tests that
 kubernetes: ## etcd, kube-apiserver, kube-scheduler and helm from source, in build/kubernetes/: tests run against them; the first time takes 8 minutes
 	scripts/kubernetes.sh build/kubernetes etcd kube-apiserver kube-scheduler helm
 
-test-kubernetes: kubernetes kubectl-temper temper-agent ## what Temper adds to a cluster, in a real API server
+test-kubernetes: kubernetes kubectl-temper temper-agent temper-controller ## what Temper adds to a cluster, in a real API server
 	TEMPER_KUBERNETES=$(CURDIR)/build/kubernetes $(GO) test -count=1 -tags kubernetes ./test/kubernetes
 	cd tools/chart && TEMPER_KUBERNETES=$(CURDIR)/build/kubernetes $(GO) test -count=1 -tags kubernetes -run RandomValues .
 
@@ -110,10 +113,10 @@ kubernetes-node: lab-deps kubernetes ## what a whole cluster needs beside: contr
 
 IMAGE := build/images/image
 LINKED := libbpf-dev,libelf-dev,zlib1g-dev,libzstd-dev,libc6-dev
-images: build temper-agent | build/images ## Temper's container image, as an OCI archive, and its bill of materials: build/images/temper.tar, .cdx.json
+images: build temper-agent temper-controller | build/images ## Temper's container image, as an OCI archive, and its bill of materials: build/images/temper.tar, .cdx.json
 	cd tools/image && CGO_ENABLED=0 $(GO) build -o $(CURDIR)/$(IMAGE) .
-	$(IMAGE) temper.dev/temper:$(VERSION) build/images/temper.tar bin/temper-agent bin/scx_temper bin/temper
-	cd tools/sbom && $(GO) run . $(CURDIR)/build/images/temper.cdx.json $(addprefix $(CURDIR)/bin/,temper-agent scx_temper=$(LINKED) temper)
+	$(IMAGE) temper.dev/temper:$(VERSION) build/images/temper.tar bin/temper-agent bin/scx_temper bin/temper bin/temper-controller
+	cd tools/sbom && $(GO) run . $(CURDIR)/build/images/temper.cdx.json $(addprefix $(CURDIR)/bin/,temper-agent scx_temper=$(LINKED) temper temper-controller)
 
 # Busybox is the lab's: what pods of the test run, and what holds a pod's namespaces.
 # SYSTEMD=1: systemd is the node's first process, and makes the pods' cgroups.

@@ -17,11 +17,12 @@ import (
 
 // programs are those that 'make' has built, with what makes them say which version they are.
 var programs = map[string]string{
-	"bin/temper":         "version",
-	"bin/temper-lab":     "version",
-	"bin/kubectl-temper": "version",
-	"bin/temper-agent":   "--version",
-	"bin/scx_temper":     "--version",
+	"bin/temper":            "version",
+	"bin/temper-lab":        "version",
+	"bin/kubectl-temper":    "version",
+	"bin/temper-agent":      "--version",
+	"bin/temper-controller": "--version",
+	"bin/scx_temper":        "--version",
 }
 
 var identity = regexp.MustCompile(`^version +(\S+)\ncommit +(\S+)\nobject +(\S+)\n`)

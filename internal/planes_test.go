@@ -48,6 +48,7 @@ func TestPlanesStandOnEachOther(t *testing.T) {
 		"capacity/engine":     {"internal/capacity/snapshot"},
 		"capacity/plan":       {"internal/base", "internal/capacity/engine", "internal/capacity/snapshot", "internal/cluster/policy", "api"},
 		"capacity/overcommit": {"internal/base", "internal/capacity/snapshot", "internal/cluster/policy", "api"},
+		"capacity/guard":      nil,
 		"capacity/advice":     {"internal/base", "internal/capacity/plan", "internal/capacity/snapshot", "api"},
 	} {
 		t.Run(plane, func(t *testing.T) {
@@ -90,7 +91,7 @@ func TestLabPackagesStandOnEachOther(t *testing.T) {
 
 // What runs on production nodes and in clusters has nothing of the lab in it, nor of what reports measurements.
 func TestProductionHasNoLab(t *testing.T) {
-	for _, program := range []string{"temper", "temper-agent", "kubectl-temper", "pathfence"} {
+	for _, program := range []string{"temper", "temper-agent", "temper-controller", "kubectl-temper", "pathfence"} {
 		t.Run(program, func(t *testing.T) {
 			deps := list(t, "-deps", module+"cmd/"+program)
 			if len(deps) == 0 {

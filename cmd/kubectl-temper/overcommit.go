@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,11 +13,13 @@ import (
 	"github.com/spf13/cobra"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"temper.dev/temper/api/v1alpha1"
 	"temper.dev/temper/internal/base/cli"
 	"temper.dev/temper/internal/base/exit"
 	"temper.dev/temper/internal/base/tier"
@@ -56,8 +59,8 @@ It lowers CPU requests and nothing else, in the namespaces that are named, and o
 keep what was asked for. Left alone are pods of QoS class Guaranteed, of DaemonSets and of custom resources, static pods,
 pods of workloads that are scaled by CPU utilisation, and pods that a LimitRange would then refuse.
 
-Experimental: nothing watches yet what lowered pods use, and a node where Temper is not enforced gets them, too. Try it on
-clusters whose nodes are all enforced.
+Experimental: nothing watches what pods use that these commands have lowered, and a node where Temper is not enforced gets
+them, too. Try it on clusters whose nodes are all enforced. temper-controller does both, by a CapacityPolicy.
 
   render, report      read, and change nothing
   apply, remove       put the policy in force, and end it: of pods that are created from then on
@@ -86,7 +89,7 @@ read; 9 where no kubeconfig names a cluster.`,
 		Use:   "report",
 		Short: "Say which pods were lowered, which were left alone and why, and how many CPUs that gives",
 		Long: `Say of each pod in the namespaces what became of its CPU requests: by the policy that is in force, or with --namespaces by
-one of these flags, which need not be in force.
+one of these flags, which need not be in force. Where there is a CapacityPolicy, the last line says what its guard does.
 
   lowered      it requests what the policy makes of what it asked for
   left alone   the policy exempts it, and the last column says why
@@ -185,11 +188,32 @@ func (f *overcommitFlags) report(cmd *cobra.Command) error {
 		}
 	}
 	report := rules.Report(s.Snapshot, limits)
+	if report.Guard, err = guardOf(cmd.Context(), cluster); err != nil {
+		return err
+	}
 	if !f.asJSON {
 		report.Write(cmd.OutOrStdout())
 		return nil
 	}
 	return printJSON(cmd, report)
+}
+
+// guardOf is what temper-controller's guard does; nil: the cluster has no CapacityPolicy.
+func guardOf(ctx context.Context, cluster client.Client) (*overcommit.Guard, error) {
+	var list v1alpha1.CapacityPolicyList
+	if err := cluster.List(ctx, &list); meta.IsNoMatchError(err) {
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("list CapacityPolicies: %w", err)
+	}
+	for _, p := range list.Items {
+		g := &overcommit.Guard{Reason: "Unknown", Message: "temper-controller has not looked at the CapacityPolicy yet", FactorPercent: p.Status.FactorPercent}
+		if c := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionGuarded); c != nil {
+			g.Reason, g.Message = c.Reason, c.Message
+		}
+		return g, nil // there is one
+	}
+	return nil, nil
 }
 
 func printJSON(cmd *cobra.Command, what any) error {

@@ -64,6 +64,7 @@ kubeconfig names a cluster.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.remove(cmd) },
 	}
 	f.addChangeFlags(cmd, "server: have the API server check it, and change nothing")
+	cmd.Flags().BoolVar(&f.yes, "yes", false, "end also what a CapacityPolicy keeps: where temper-controller is gone")
 	f.addTimeout(cmd, "how long the API server may take to follow")
 	return cmd
 }
@@ -223,6 +224,9 @@ func (f *overcommitFlags) following(ctx context.Context, cluster client.Client, 
 	if err != nil {
 		return nil, exit.New(exit.Failed, "delete it, and give the flags that it was rendered with", "%w", err)
 	}
+	if err := notKept(earlier); err != nil {
+		return nil, err
+	}
 	var before []string
 	if lowering, err := policies.Lowering(); err == nil && lowering != nil {
 		before = lowering.Namespaces
@@ -244,6 +248,15 @@ func (f *overcommitFlags) following(ctx context.Context, cluster client.Client, 
 		return rules, nil
 	}
 	return rules.After(earlier)
+}
+
+// notKept refuses to change policies that a controller would change back.
+func notKept(rules *overcommit.Rules) error {
+	if rules == nil || rules.KeptBy == "" {
+		return nil
+	}
+	return exit.New(exit.Failed, "change or delete that; where no controller runs, 'kubectl temper overcommit remove --yes' ends the policies",
+		"CapacityPolicy %s keeps the policies, by temper-controller", rules.KeptBy)
 }
 
 // notEnforced says of each namespace on which of its nodes tiers are not enforced. One without pods may have any node.
@@ -336,6 +349,10 @@ func (f *overcommitFlags) remove(cmd *cobra.Command) error {
 	if err != nil {
 		return exit.New(exit.Failed, "'kubectl temper overcommit apply' with the flags that it was rendered with writes it anew", "%w", err)
 	}
+	if err := notKept(rules); err != nil && !f.yes {
+		return err
+	}
+	rules.KeptBy = ""
 	namespaces, err := incluster.Namespaces(ctx, cluster, rules.Namespaces)
 	if err != nil {
 		return err
@@ -508,7 +525,10 @@ func (f *overcommitFlags) restoring(cmd *cobra.Command, cluster client.Client) (
 	}
 	rules, err = policies.Guarding()
 	if rules != nil && err == nil {
-		return rules, true, nil
+		if !f.plan {
+			err = notKept(rules)
+		}
+		return rules, true, err
 	}
 	if !f.unguarded && (!f.plan || len(f.namespaces) == 0) {
 		if err == nil {

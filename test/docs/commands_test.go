@@ -13,7 +13,7 @@ import (
 func commands(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{"scx_temper": string(readFile(t, "docs/reference/scx_temper.md"))}
-	for _, program := range []string{"temper", "temper-lab", "temper-agent", "kubectl-temper", "pathfence"} {
+	for _, program := range []string{"temper", "temper-lab", "temper-agent", "temper-controller", "kubectl-temper", "pathfence"} {
 		for _, section := range strings.Split(string(readFile(t, "docs/reference/"+program+".md")), "\n## ")[1:] {
 			words, help, _ := strings.Cut(section, "\n")
 			all[words] = help
@@ -24,7 +24,7 @@ func commands(t *testing.T) map[string]string {
 
 var (
 	inline     = regexp.MustCompile("`([^`\n]+)`")
-	ours       = regexp.MustCompile(`^(?:\$ |sudo |(?:[A-Z]+=\S+ )+)*(?:(?:\S*/)?bin/)?(temper|temper-lab|temper-agent|kubectl[ -]temper|pathfence|scx_temper)( .*)?$`)
+	ours       = regexp.MustCompile(`^(?:\$ |sudo |(?:[A-Z]+=\S+ )+)*(?:(?:\S*/)?bin/)?(temper|temper-lab|temper-agent|temper-controller|kubectl[ -]temper|pathfence|scx_temper)( .*)?$`)
 	subcommand = regexp.MustCompile(`^[a-z][a-z-]*$`)
 	flag       = regexp.MustCompile(`^--[a-z-]+`)
 )

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -374,7 +375,7 @@ func TestWhatIsKept(t *testing.T) {
 // API server: TestWhatIsRemovedStopsNoPod of test/kubernetes.
 func TestAdmissionThatFailsRefusesNothing(t *testing.T) {
 	policies := 0
-	for _, object := range everything(t, "admission: {builtInClasses: deny}") {
+	for _, object := range everything(t, "admission: {builtInClasses: deny}\ncontroller: {enabled: true}") {
 		if strings.HasSuffix(object.GetKind(), "WebhookConfiguration") || object.GetKind() == "MutatingAdmissionPolicy" {
 			t.Errorf("%s %s: this test does not know what it can stop", object.GetKind(), object.GetName())
 		}
@@ -388,7 +389,8 @@ func TestAdmissionThatFailsRefusesNothing(t *testing.T) {
 		}
 		ignores := policy.Spec.FailurePolicy != nil && *policy.Spec.FailurePolicy == admissionv1.Ignore
 		for _, rule := range policy.Spec.MatchConstraints.ResourceRules {
-			if !ignores && !slices.Equal(rule.APIGroups, []string{"temper.dev"}) {
+			ownWrites := slices.ContainsFunc(policy.Spec.MatchConditions, func(c admissionv1.MatchCondition) bool { return c.Name == "controller" })
+			if !ignores && !ownWrites && !slices.Equal(rule.APIGroups, []string{"temper.dev"}) {
 				t.Errorf("%s refuses what it cannot evaluate, of %v %v", policy.Name, rule.APIGroups, rule.Resources)
 			}
 		}
@@ -396,8 +398,48 @@ func TestAdmissionThatFailsRefusesNothing(t *testing.T) {
 			t.Errorf("%s refuses everything once %s has gone", policy.Name, policy.Spec.ParamKind.Kind)
 		}
 	}
-	if policies != 3 {
+	if policies != 4 {
 		t.Errorf("%d policies", policies)
+	}
+}
+
+// One of the controllers works and another waits: they bear the loss of a node, and nothing that runs in a pod is theirs.
+func TestController(t *testing.T) {
+	files := made(t, "controller: {enabled: true}")
+	var set appsv1.Deployment
+	text, budget, found := strings.Cut(files["controller.yaml"], "\n---\n")
+	if err := yaml.UnmarshalStrict([]byte(text), &set); err != nil || !found {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	c := set.Spec.Template.Spec.Containers[0]
+	if *set.Spec.Replicas != 2 || !strings.Contains(budget, "maxUnavailable: 1") {
+		t.Errorf("%d replicas, want 2, with a budget of 1:\n%s", *set.Spec.Replicas, budget)
+	}
+	if s := c.SecurityContext; !*s.ReadOnlyRootFilesystem || *s.AllowPrivilegeEscalation || s.Capabilities.Add != nil || !*set.Spec.Template.Spec.SecurityContext.RunAsNonRoot {
+		t.Errorf("it may do more than it has to: %+v", s)
+	}
+	for _, probe := range []*corev1.Probe{c.ReadinessProbe, c.LivenessProbe} {
+		if probe == nil || probe.HTTPGet.Port.String() != c.Ports[0].Name || !slices.Contains(c.Args, fmt.Sprintf("--probes=:%d", c.Ports[0].ContainerPort)) {
+			t.Errorf("%+v asks %+v of %v", probe, c.Ports, c.Args)
+		}
+	}
+	for _, object := range everything(t, "controller: {enabled: true}") {
+		if object.GetName() != "temper-controller" || object.GetKind() != "ClusterRole" {
+			continue
+		}
+		var role rbacv1.ClusterRole
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, &role, true); err != nil {
+			t.Fatal(err)
+		}
+		for _, rule := range role.Rules {
+			for _, resource := range rule.Resources {
+				reads := !slices.ContainsFunc(rule.Verbs, func(verb string) bool { return !slices.Contains([]string{"get", "list", "watch"}, verb) })
+				writes := []string{"capacitypolicies/status", "nodes/status", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"}
+				if resource == "secrets" || !reads && !slices.Contains(writes, resource) || slices.Contains(rule.Verbs, "*") {
+					t.Errorf("it may %v %s", rule.Verbs, resource)
+				}
+			}
+		}
 	}
 }
 
@@ -481,10 +523,10 @@ func TestServiceAccount(t *testing.T) {
 // Whatever is added, the labels by which agents are found stay, and every object has the recommended ones.
 func TestLabels(t *testing.T) {
 	objects := everything(t, "commonLabels: {team: core, app.kubernetes.io/name: other}\nmetrics: {address: ':9770'}\n"+
-		"monitoring: {podMonitor: true, serviceMonitor: true, prometheusRule: true, dashboard: true, labels: {app.kubernetes.io/part-of: other}}")
+		"monitoring: {podMonitor: true, serviceMonitor: true, prometheusRule: true, dashboard: true, labels: {app.kubernetes.io/part-of: other}}\ncontroller: {enabled: true}")
 	for _, object := range objects {
 		labels := object.GetLabels()
-		if name := labels["app.kubernetes.io/name"]; name != "temper" && name != "temper-agent" || labels["team"] != "core" ||
+		if name := labels["app.kubernetes.io/name"]; !slices.Contains([]string{"temper", "temper-agent", "temper-controller"}, name) || labels["team"] != "core" ||
 			labels["app.kubernetes.io/instance"] != "temper" || labels["app.kubernetes.io/version"] != load(t).AppVersion() || labels["app.kubernetes.io/part-of"] != "temper" {
 			t.Errorf("%s %s: %v", object.GetKind(), object.GetName(), labels)
 		}
@@ -500,8 +542,9 @@ func TestLabels(t *testing.T) {
 // Who may view may change nothing, and who may edit writes policies alone: a TemperNode is its agent's.
 func TestAggregatedRoles(t *testing.T) {
 	want := map[string]map[string][]string{
-		"temper-view": {"tempernodes": {"get", "list", "watch"}, "tierpolicies": {"get", "list", "watch"}},
-		"temper-edit": {"tierpolicies": {"create", "update", "patch", "delete", "deletecollection"}},
+		"temper-view": {"tempernodes": {"get", "list", "watch"}, "tierpolicies": {"get", "list", "watch"}, "capacitypolicies": {"get", "list", "watch"}},
+		"temper-edit": {"tierpolicies": {"create", "update", "patch", "delete", "deletecollection"},
+			"capacitypolicies": {"create", "update", "patch", "delete", "deletecollection"}},
 	}
 	roles := 0
 	for _, object := range everything(t, "") {

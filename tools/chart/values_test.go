@@ -62,10 +62,18 @@ func TestEachValue(t *testing.T) {
 		"tierPolicy.create":                {"tierPolicy: {create: false}", "tierpolicy.yaml", ""},
 		"tierPolicy.nodeSelector":          {"tierPolicy: {nodeSelector: {matchLabels: {pool: latency}}}", "tierpolicy.yaml", "  nodeSelector:\n    matchLabels:\n      pool: latency\n"},
 		"priorityClasses.create":           {"priorityClasses: {create: false}", "priorityclasses.yaml", ""},
+		"controller.enabled":               {"controller: {enabled: true}", "controller.yaml", "kind: Deployment\n"},
+		"controller.replicas":              {"controller: {enabled: true, replicas: 3}", "controller.yaml", "  replicas: 3\n"},
+		"controller.probePort":             {"controller: {enabled: true, probePort: 9999}", "controller.yaml", "- --probes=:9999\n"},
+		"controller.resources.requests":    {"controller: {enabled: true, resources: {requests: {cpu: 20m}}}", "controller.yaml", "cpu: 20m\n            memory: 64Mi\n"},
+		"controller.resources.limits":      {"controller: {enabled: true, resources: {limits: {memory: 1Gi}}}", "controller.yaml", "memory: 1Gi\n"},
+		"controller.priorityClassName":     {"controller: {enabled: true, priorityClassName: other}", "controller.yaml", "priorityClassName: \"other\"\n"},
+		"controller.tolerations":           {"controller: {enabled: true, tolerations: [{key: gpu, operator: Exists}]}", "controller.yaml", "tolerations:\n      - key: gpu\n        operator: Exists\n"},
 		"admission.create":                 {"admission: {create: false}", "admission.yaml", ""},
 		"admission.builtInClasses":         {"admission: {builtInClasses: deny}", "admission.yaml", "policyName: temper-built-in-classes\n  validationActions: [Deny]\n"},
 	}
 	wide := []string{"commonLabels", "serviceAccount.name", "monitoring.podMonitor", "monitoring.serviceMonitor"} // monitors need another value, too
+	both := []string{"controller.yaml", "controller-rbac.yaml"}                                                   // of one switch
 	for name, c := range cases {
 		files := made(t, c.values)
 		if files[c.file] == standard[c.file] || !strings.Contains(files[c.file], c.want) || c.want == "" && files[c.file] != "" {
@@ -73,7 +81,7 @@ func TestEachValue(t *testing.T) {
 		}
 		agent(t, files["agent.yaml"])
 		for file, text := range files {
-			if file != c.file && file != notes && text != standard[file] && !slices.Contains(wide, name) {
+			if file != c.file && file != notes && text != standard[file] && !slices.Contains(wide, name) && !(slices.Contains(both, file) && slices.Contains(both, c.file)) {
 				t.Errorf("%s: %s changes %s, too", name, c.values, file)
 			}
 		}
@@ -89,7 +97,7 @@ func leaves(prefix string, values map[string]any) (names []string) {
 		name = strings.TrimPrefix(prefix+"."+name, ".")
 		inner, ok := value.(map[string]any)
 		switch {
-		case ok && len(inner) > 0 && name != "nodeSelector" && prefix != "resources":
+		case ok && len(inner) > 0 && name != "nodeSelector" && !strings.HasSuffix(prefix, "resources"):
 			names = append(names, leaves(name, inner)...)
 		default:
 			names = append(names, name)
@@ -146,6 +154,9 @@ func TestSchemaRefuses(t *testing.T) {
 		"updateStrategy: Recreate":                                             {"updateStrategy", "'RollingUpdate', 'OnDelete'"},
 		"extraEnv: [{value: v}]":                                               {"extraEnv/0", "name"},
 		"monitoring: {rules: true}":                                            {"monitoring", "'rules' not allowed"},
+		"controller: {replicas: 0}":                                            {"controller/replicas", "minimum"},
+		"controller: {enabled: 1}":                                             {"controller/enabled", "want boolean"},
+		"controller: {probePort: 80}":                                          {"controller/probePort", "minimum"},
 		"safeMode: 'no'":                                                       {"safeMode", "want boolean"},
 		"tierPolicy: {nodeSelector: {pool: latency}}":                          {"tierPolicy/nodeSelector", "'pool' not allowed"},
 		"tierPolicy: {nodeSelector: {matchLabels: {pool: 1}}}":                 {"tierPolicy/nodeSelector/matchLabels/pool", "want string"},

@@ -11,6 +11,12 @@
 {{- merge $own .Values.podLabels .Values.commonLabels | toYaml }}
 {{- end }}
 
+{{/* Labels of the controller's pods, as above. */}}
+{{- define "temper.controllerLabels" -}}
+{{- $own := dict "app.kubernetes.io/name" "temper-controller" "app.kubernetes.io/instance" .Release.Name "app.kubernetes.io/part-of" "temper" }}
+{{- merge $own .Values.commonLabels | toYaml }}
+{{- end }}
+
 {{/* image.registry takes the place of the repository's first part. */}}
 {{- define "temper.image" -}}
 {{- with .Values.image }}

@@ -28,6 +28,14 @@ type Report struct {
 	AskedCPUs     float64 `json:"askedCPUs"`
 	RequestedCPUs float64 `json:"requestedCPUs"`
 	GivenCPUs     float64 `json:"givenCPUs"`
+	Guard         *Guard  `json:"guard,omitempty"` // where a CapacityPolicy keeps the policy
+}
+
+// Guard is what the guard of a CapacityPolicy has found, and what it lets the policy do.
+type Guard struct {
+	Reason        string `json:"reason"`
+	Message       string `json:"message"`
+	FactorPercent int32  `json:"factorPercent"` // of its CPU request, that a new pod is left with
 }
 
 // Pod is one that takes part in overcommit by its namespace.
@@ -117,6 +125,9 @@ func (r Report) Write(w io.Writer) {
 	out.Flush()
 	fmt.Fprintf(w, "%d pods asked for %g CPUs and request %g: %g given. %d lowered, %d left alone, %d missed, %d changed.\n", len(r.Pods),
 		r.AskedCPUs, r.RequestedCPUs, r.GivenCPUs, count[stateLowered], count[stateLeft], count[stateMissed], count[stateChanged])
+	if g := r.Guard; g != nil {
+		fmt.Fprintf(w, "Guard: %s: %s. New pods are left with %d per cent of their CPU requests.\n", g.Reason, host.Printable(g.Message), g.FactorPercent)
+	}
 }
 
 // Autoscaled are the workloads whose replicas follow the share of CPU requests that is used, in the namespaces that take

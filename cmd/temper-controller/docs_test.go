@@ -1,0 +1,12 @@
+package main
+
+import (
+	"testing"
+
+	"temper.dev/temper/internal/evidence/docgen"
+	"temper.dev/temper/internal/evidence/docgen/docgentest"
+)
+
+func TestGeneratedDocsAreUpToDate(t *testing.T) {
+	docgentest.Check(t, "../..", map[string]string{"docs/reference/temper-controller.md": docgen.Commands(newRootCommand())})
+}
