@@ -312,3 +312,33 @@ func reasons(p *plan.Plan, node string) string {
 	}
 	return ""
 }
+
+// A plan that may empty some nodes only empties no other, and says so.
+func TestOnlyTheseNodes(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		only    []string
+		emptied []string
+		keeps   string // node a
+	}{
+		{"any", nil, []string{"a"}, ""},
+		{"the one that can be", []string{"a"}, []string{"a"}, ""},
+		{"the one that cannot be", []string{"b"}, nil, "none of those that may be emptied"},
+		{"none", []string{}, nil, "none of those that may be emptied"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p, err := plan.Make(t.Context(), two(), plan.Options{Nodes: tt.only})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := p.Nodes(); !slices.Equal(got, tt.emptied) {
+				t.Errorf("emptied %v, want %v", got, tt.emptied)
+			}
+			for _, k := range p.Kept {
+				if k.Node == "a" && !strings.Contains(strings.Join(k.Reasons, "; "), tt.keeps) {
+					t.Errorf("node a is kept by %q, want %q", k.Reasons, tt.keeps)
+				}
+			}
+		})
+	}
+}

@@ -79,6 +79,8 @@ type Options struct {
 	// Effort is the number of scheduling decisions after which no further improvement is begun. 0: 200 a pod, but at most
 	// 50,000. In a cluster of 1,000 nodes a decision takes about 3 ms of a CPU; who has less time ends the context.
 	Effort int
+	// Nodes are the only ones that may be emptied. nil: any may.
+	Nodes []string
 	// Improved is called with each confirmed plan that is better than the one before; the first moves nothing. It must not
 	// keep the search waiting.
 	Improved func(*Plan)
@@ -114,6 +116,9 @@ func Make(ctx context.Context, s *snapshot.Snapshot, o Options) (*Plan, error) {
 	task, err := newProblem(s, o.Admit)
 	if err != nil {
 		return nil, err
+	}
+	if o.Nodes != nil {
+		task.only(o.Nodes)
 	}
 	running, stop := context.WithCancel(ctx) // engines have goroutines
 	defer stop()

@@ -96,6 +96,15 @@ func (p *problem) addNodes() {
 	slices.Sort(p.names)
 }
 
+// only keeps all nodes but these.
+func (p *problem) only(names []string) {
+	for name, m := range p.nodes {
+		if !slices.Contains(names, name) {
+			m.blocks = append(m.blocks, "it is none of those that may be emptied")
+		}
+	}
+}
+
 // schedulable is whether the default scheduler is trying to place a pod.
 func schedulable(pod *corev1.Pod) bool {
 	s := pod.Spec.SchedulerName
