@@ -19,6 +19,7 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -39,7 +40,8 @@ var (
 // it evicts by the eviction API, makes pods anew as their controllers would, runs them as a kubelet would, and keeps the
 // budgets' status.
 func TestPlansComeTrueInARealCluster(t *testing.T) {
-	c := &realCluster{T: t, Client: schedulingCluster(t)}
+	cluster, _ := schedulingCluster(t, scheme.Scheme)
+	c := &realCluster{T: t, Client: cluster}
 	c.must(c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: sample.Namespace}}))
 	var emptied, moves int
 	for seed := *capacitySeed; seed < *capacitySeed+uint64(*capacityClusters); seed++ {
@@ -69,9 +71,10 @@ func TestPlansComeTrueInARealCluster(t *testing.T) {
 }
 
 // schedulingCluster has an API server of its own, where no other test's pods are in the way, and a scheduler.
-func schedulingCluster(t *testing.T) client.Client {
+func schedulingCluster(t *testing.T, kinds *runtime.Scheme, crds ...string) (client.Client, *envtest.Environment) {
 	t.Helper()
 	e := apiServer()
+	e.CRDDirectoryPaths = crds
 	// No controller would end what these begin: taints of nodes, and protection of volumes.
 	e.ControlPlane.GetAPIServer().Configure().Set("disable-admission-plugins", "ServiceAccount", "TaintNodesByCondition", "StorageObjectInUseProtection")
 	config, err := e.Start()
@@ -85,11 +88,11 @@ func schedulingCluster(t *testing.T) client.Client {
 	})
 	startScheduler(t, e)
 	config.QPS = -1
-	c, err := client.New(config, client.Options{Scheme: scheme.Scheme})
+	c, err := client.New(config, client.Options{Scheme: kinds})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c
+	return c, e
 }
 
 func startScheduler(t *testing.T, e *envtest.Environment) {

@@ -152,7 +152,7 @@ func Make(ctx context.Context, s *snapshot.Snapshot, o Options) (*Advice, error)
 	if err != nil {
 		return nil, err
 	}
-	a.Plan = planOf(found, ctx.Err() == nil)
+	a.Plan = PlanOf(found, ctx.Err() == nil)
 	return a, nil
 }
 
@@ -321,7 +321,8 @@ func ifEnforced(s *snapshot.Snapshot) *snapshot.Snapshot {
 	return &as
 }
 
-func planOf(found *plan.Plan, complete bool) *Plan {
+// PlanOf is what the planner has found. Complete: its search has ended by itself.
+func PlanOf(found *plan.Plan, complete bool) *Plan {
 	p := &Plan{NodesBefore: found.NodesBefore, NodesAfter: found.NodesAfter, AtLeast: found.AtLeast, SavedCPUs: cpus(found.SavedMilliCPU),
 		Emptied: []Emptied{}, Kept: []Kept{}, Complete: complete, Seeds: found.Seeds, Decisions: found.Decisions}
 	moves := map[string][]plan.Move{}

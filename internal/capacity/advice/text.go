@@ -18,7 +18,20 @@ func (a *Advice) Write(w io.Writer) {
 		fmt.Fprintln(w, said)
 	}
 	fmt.Fprintln(w)
-	for _, s := range a.sections() {
+	writeSections(w, a.sections())
+	for _, note := range a.Notes {
+		fmt.Fprintf(w, "note: %s\n", host.Printable(note))
+	}
+}
+
+// Write writes a plan for people.
+func (p *Plan) Write(w io.Writer) { writeSections(w, p.sections(false)) }
+
+func writeSections(w io.Writer, sections []section) {
+	for _, s := range sections {
+		if s.Title == "" {
+			continue
+		}
 		fmt.Fprintf(w, "%s\n", s.Title)
 		if s.Said != "" {
 			fmt.Fprintf(w, "%s\n", s.Said)
@@ -33,9 +46,6 @@ func (a *Advice) Write(w io.Writer) {
 		}
 		fmt.Fprintln(w)
 	}
-	for _, note := range a.Notes {
-		fmt.Fprintf(w, "note: %s\n", host.Printable(note))
-	}
 }
 
 // printable are cells that others may have written, such as an agent's message, as a terminal may show them.
@@ -49,7 +59,7 @@ func printable(row []string) (safe []string) {
 // verdict is the advice in a few sentences.
 func (a *Advice) verdict() (said []string) {
 	if p := a.Plan; p != nil {
-		said = append(said, fmt.Sprintf("%d of %d nodes hold the pods%s; no plan goes below %d.", p.NodesAfter, p.NodesBefore, a.label(), p.AtLeast))
+		said = append(said, fmt.Sprintf("%d of %d nodes hold the pods%s; no plan goes below %d.", p.NodesAfter, p.NodesBefore, label(a.IfEnforced), p.AtLeast))
 	}
 	over := 0
 	for _, n := range a.Nodes {
@@ -87,7 +97,7 @@ type section struct {
 func (a *Advice) sections() []section {
 	sections := []section{a.sizingSection(), a.namespaceSection()}
 	if a.Plan != nil {
-		sections = append(sections, a.planSection(), a.keptSection())
+		sections = append(sections, a.Plan.sections(a.IfEnforced)...)
 	}
 	if len(a.Shapes) > 0 {
 		sections = append(sections, a.shapeSection())
@@ -172,15 +182,18 @@ func (a *Advice) tierSection() section {
 	return s
 }
 
-func (a *Advice) planSection() section {
-	p := a.Plan
-	s := section{ID: "plan", Title: fmt.Sprintf("Fewest nodes that hold the pods%s: %d of %d", a.label(), p.NodesAfter, p.NodesBefore),
+func (p *Plan) sections(ifEnforced bool) []section {
+	return []section{p.emptiedSection(ifEnforced), p.keptSection(ifEnforced)}
+}
+
+func (p *Plan) emptiedSection(ifEnforced bool) section {
+	s := section{ID: "plan", Title: fmt.Sprintf("Fewest nodes that hold the pods%s: %d of %d", label(ifEnforced), p.NodesAfter, p.NodesBefore),
 		Head: []string{"node that could go", "pods to move", "first to go"}, Words: []int{2}}
 	s.Said = fmt.Sprintf("No plan goes below %d. %s CPUs would be free. kube-scheduler's plugins confirmed it with %d seeds.", p.AtLeast, number(p.SavedCPUs), len(p.Seeds))
 	if !p.Complete {
 		s.Said += " The search was ended by its time limit: a longer --for may find fewer."
 	}
-	if a.IfEnforced {
+	if ifEnforced {
 		s.Said += "\nNo node is enforced yet: this is what it would be if Temper were in force. Until then, no node may be emptied."
 	}
 	for _, e := range p.Emptied {
@@ -193,17 +206,17 @@ func (a *Advice) planSection() section {
 	return s
 }
 
-func (a *Advice) label() string {
-	if a.IfEnforced {
+func label(ifEnforced bool) string {
+	if ifEnforced {
 		return ", if enforced"
 	}
 	return ""
 }
 
 // keptSection has a row for the nodes that one reason keeps.
-func (a *Advice) keptSection() section {
+func (p *Plan) keptSection(ifEnforced bool) section {
 	byReason := map[string][]string{}
-	for _, k := range a.Plan.Kept {
+	for _, k := range p.Kept {
 		for _, reason := range k.Reasons {
 			byReason[reason] = append(byReason[reason], k.Node)
 		}
@@ -211,7 +224,7 @@ func (a *Advice) keptSection() section {
 	if len(byReason) == 0 {
 		return section{}
 	}
-	s := section{ID: "kept", Title: "What keeps the other nodes" + a.label(), Head: []string{"nodes", "kept by"}, Words: []int{0, 1}}
+	s := section{ID: "kept", Title: "What keeps the other nodes" + label(ifEnforced), Head: []string{"nodes", "kept by"}, Words: []int{0, 1}}
 	for reason, nodes := range byReason {
 		s.Rows = append(s.Rows, []string{some(nodes), reason})
 	}

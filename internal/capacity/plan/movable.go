@@ -88,8 +88,8 @@ func ready(node *corev1.Node) bool {
 	})
 }
 
-// stays is whether a pod belongs to its node, and ends with it: nobody has to move it.
-func stays(pod *corev1.Pod) bool {
+// Stays is whether a pod belongs to its node, and ends with it: nobody has to move it.
+func Stays(pod *corev1.Pod) bool {
 	if _, ok := pod.Annotations[mirror]; ok {
 		return true
 	}
@@ -98,7 +98,24 @@ func stays(pod *corev1.Pod) bool {
 }
 
 // leaves is whether nobody has to move a pod: it belongs to its node, or is ending already.
-func leaves(pod *corev1.Pod) bool { return stays(pod) || pod.DeletionTimestamp != nil }
+func leaves(pod *corev1.Pod) bool { return Stays(pod) || pod.DeletionTimestamp != nil }
+
+// Blocks says why a pod must not be evicted, whatever PodDisruptionBudgets allow; "": it may be.
+func Blocks(pod *corev1.Pod) string { return podBlocks(pod, &budgets{}) }
+
+// Forbids says why the eviction API would refuse a pod by these PodDisruptionBudgets; "": it would not. An error is of one
+// whose selector is not valid.
+func Forbids(pod *corev1.Pod, all []policyv1.PodDisruptionBudget) (string, error) {
+	s := &snapshot.Snapshot{}
+	for i := range all {
+		s.PodDisruptionBudgets = append(s.PodDisruptionBudgets, &all[i])
+	}
+	b, err := newBudgets(s)
+	if err != nil {
+		return "", err
+	}
+	return b.forbid(pod), nil
+}
 
 // podBlocks says why a pod must not be evicted; "": it may be. The first reason is enough: who removes it sees the next.
 func podBlocks(pod *corev1.Pod, budgets *budgets) string {
