@@ -105,7 +105,7 @@ static __always_inline void age(struct task_struct *p, struct task_state *t, u64
 		return;
 	if (waited > (s64)s->longest)
 		s->longest = waited;
-	boost_queued(p, t, waited, now);
+	boost_queued(p, t, waited);
 	to = tier_clock[tier] - slice_ns[tier];
 	queue = pinned ? pinned_queue(cpu, tier) : shared_queue(tier);
 	if (asked_to_end(p, t)) {

@@ -28,8 +28,8 @@
  * Those who share a limit wait for each other as they wait for it: a holder goes beyond its limit only for who is not bound
  * by it (boosted_beyond()).
  *
- * Limits: readers that have an rwsem, whoever has one per CPU, and who has a semaphore or a page's lock are suspected at best
- * (unnamed.bpf.h). The locks of user space are not the kernel's business.
+ * Limits: readers that have an rwsem, and whoever has one per CPU, are suspected at best (unnamed.bpf.h). Nobody knows who has
+ * a semaphore or a page's lock: there starvation turns are what there is. The locks of user space are not the kernel's business.
  */
 #ifndef TEMPER_INHERITANCE_BPF_H
 #define TEMPER_INHERITANCE_BPF_H
@@ -302,26 +302,17 @@ static void boost_on(s32 cpu, s32 pid, u32 tier)
 }
 
 /* Those who are boosted to end a section have a 32nd of a CPU's time, however many they are. */
-static __noinline bool boost_section(struct task_struct *p, s32 cpu, u64 now)
-{
-	struct cpu_state *c = cpu_state(cpu);
-
-	if ((s64)(now - c->section_next) < 0 || (c->boost_pid && c->boost_tier == TIER_SYSTEM))
-		return false;
-	c->section_pid = p->pid;
-	c->section_next = now + SECTION_SHARE * LONGEST_SECTION; /* until it is known how long it took: end_section() */
-	boost_on(cpu, p->pid, TIER_SYSTEM);
-	return true;
-}
-
-static void boost_suspect(struct task_struct *p, struct task_state *t, u64 now)
+static void boost_section(struct task_struct *p, struct task_state *t)
 {
 	s32 cpu = cpu_for_boost(p, t);
 	struct cpu_state *c = cpu_state(cpu);
-	u32 kind = t->in_kernel;
+	u64 now = clock_ns();
 
-	if (is_next_suspect(c, kind, p->pid) && boost_section(p, cpu, now))
-		count_suspects_turn(c, kind, p->pid);
+	if ((s64)(now - c->section_next) < 0 || (c->boost_pid && c->boost_tier == TIER_SYSTEM))
+		return;
+	c->section_pid = p->pid;
+	c->section_next = now + SECTION_SHARE * LONGEST_SECTION; /* until it is known how long it took: end_section() */
+	boost_on(cpu, p->pid, TIER_SYSTEM);
 }
 
 /* Its turn begins, or is over. */
@@ -338,24 +329,22 @@ static __always_inline void end_section(struct cpu_state *c, u64 now)
 	c->section_began = 0;
 }
 
-/* Does the running task go on, though its protected turn is over? A suspect does not: his next turn is the sooner. */
+/* Does the running task go on, though its protected turn is over? */
 static __always_inline bool ends_section(struct cpu_state *c, struct task_struct *p)
 {
 	u64 began = c->section_began;
 
 	return began && (s64)(clock_ns() - began) < (s64)LONGEST_SECTION &&
-	       (in_rcu_section(p) || p->migration_disabled);
+	       (in_rcu_section(p) || p->migration_disabled || may_own_unnamed(p));
 }
 
 /* A look has found this task queued: does it hold up others? Then it is boosted. */
-static __noinline void boost_queued(struct task_struct *p, struct task_state *t, s64 waited, u64 now)
+static __noinline void boost_queued(struct task_struct *p, struct task_state *t, s64 waited)
 {
 	if (is_boosted(p, t))
 		boost_on(cpu_for_boost(p, t), p->pid, t->boosted_tier);
-	else if (may_not_migrate(p) || (waited > (s64)SECTION_PATIENCE && in_rcu_section(p)))
-		boost_section(p, cpu_for_boost(p, t), now);
-	else if (may_own_unnamed(t, now))
-		boost_suspect(p, t, now);
+	else if (may_not_migrate(p) || (waited > (s64)SECTION_PATIENCE && in_rcu_section(p)) || may_own_unnamed(p))
+		boost_section(p, t);
 }
 
 #endif

@@ -39,7 +39,6 @@ enum { CLOCK_MONOTONIC = 1, ENOMEM = 12, EBUSY = 16 };
 enum { PF_EXITING = 0x00000004, PF_USER_WORKER = 0x00004000, PF_KTHREAD = 0x00200000 };
 enum { SCHED_NORMAL = 0, SCHED_FIFO = 1, SCHED_RR = 2, SCHED_IDLE = 5, SCHED_RESET_ON_FORK = 0x40000000 }; /* of a policy, for user space */
 enum { MAX_RT_PRIO = 100, DEFAULT_PRIO = 120 }; /* static_prio of nice 0 */
-enum { TASK_UNINTERRUPTIBLE = 0x2, TASK_NOLOAD = 0x400 }; /* the second: a thread of the kernel that is idle */
 enum { SIGSTOP = 19, SIGNAL_GROUP_EXIT = 0x4, BPF_F_TIMER_CPU_PIN = 2 };
 /* Stop, ptrace trap and cgroup freeze, asked for and not yet obeyed (JOBCTL_*_PENDING and JOBCTL_TRAP_*). */
 #define JOBCTL_ASKED (1UL << 17 | 1UL << 19 | 1UL << 20 | 1UL << 23)
@@ -137,7 +136,6 @@ union rcu_special {
 	} b;
 };
 struct task_struct {
-	unsigned int __state;
 	unsigned int flags;
 	unsigned long jobctl;
 	struct signal_struct *signal;

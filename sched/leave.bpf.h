@@ -62,8 +62,6 @@ static int has_left(struct bpf_map *map, void *key, void *value)
 	struct task_state *t = task_state(bpf_get_current_task_btf());
 	u32 cpu = bpf_get_smp_processor_id();
 
-	if (t)
-		t->in_kernel = NOT_IN_KERNEL;
 	if (t && t->beyond_until) {
 		t->beyond_until = HAS_LEFT;
 		/* Interrupted in the middle of this, it would be throttled in the RCU section that the kernel has around it. */

@@ -96,12 +96,10 @@ void give_back_what_is_left(void);
 unsigned long long monotonic_ns(void);
 
 /* The scheduler in the kernel: loaded by us, or adopted from the pins of another loader. */
-enum { NR_TRACED = 3 };
-
 struct scheduler {
 	struct bpf_object *object; /* NULL: adopted */
 	struct bpf_link *link;	/* the scheduler's */
-	struct bpf_link *traced[NR_TRACED]; /* of the programs that hear of waits for locks, and of switches */
+	struct bpf_link *waits[2]; /* of the programs that hear of tasks that wait for locks */
 	struct temper_control *control; /* shared with the scheduler */
 	int exit_fd;
 	unsigned nr_cpus; /* one more than the highest number of a CPU: there may be holes */

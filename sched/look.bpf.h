@@ -25,7 +25,6 @@ enum { LOOK_AT = 4 };
 static u64 round_began;
 static u32 last_task; /* at whom the round has looked last; 0: at nobody yet, or at all */
 static u32 next_cpu;  /* at which it looks next; 0: not yet at any */
-static bool sleep_found; /* it has: somebody waits for whom the round has looked in vain */
 
 /* Its mark is taken away if it waits no longer. Partner: mark_waiting(). */
 static __noinline void forget(s32 pid)
@@ -56,7 +55,7 @@ __noinline bool look_at(s32 pid, u64 now)
 		if (kind == QUEUED_THROTTLED) {
 			may_go = may_go_now(p, t, mark - QUEUED_THROTTLED, now);
 			if (!may_go && in_section(p) && !waits_in_call(p, t))
-				boost_section(p, cpu_for_boost(p, t), now);
+				boost_section(p, t);
 		} else if (kind == QUEUED_SHARED || kind == QUEUED_PINNED) {
 			age(p, t, now);
 		}
@@ -94,8 +93,6 @@ static __always_inline void end_look_at_queues_of(s32 cpu, u64 now)
 	for (u32 tier = 0; tier < NR_TIERS; tier++)
 		end_look(&c->seeing[tier], &c->longest_wait[tier], &c->asked[tier]);
 	repeat_donation(cpu);
-	end_look_at_suspects(c);
-	sleep_found |= see_long_sleep(c, now);
 	see_local_queue(cpu, now);
 }
 
@@ -126,15 +123,6 @@ static __always_inline bool keeps_somebody_waiting(s32 cpu)
 	return *(volatile u64 *)&cpu_state(cpu)->claimed_at || scx_bpf_dsq_nr_queued(DSQ_LOCAL_ON | cpu) > 0;
 }
 
-/* Of rounds, from beginning to beginning. One that somebody waits for is followed by the next at once. */
-static __always_inline u64 period_of_rounds(u64 now)
-{
-	bool at_once = sleep_found || unnamed_awaited();
-
-	sleep_found = false;
-	return at_once ? STEP : sleep_awaited(now) ? SLEEP_PERIOD : LOOK_PERIOD;
-}
-
 static int look_at_waiting(void *map, u32 *index, struct timer_slot *slot)
 {
 	u64 now = clock_ns(), next = STEP;
@@ -146,9 +134,9 @@ static int look_at_waiting(void *map, u32 *index, struct timer_slot *slot)
 		round_began = now;
 	bpf_for(i, 0, LOOK_AT) {
 		if (!look_at_next(now)) {
-			u64 took = now - round_began, period = period_of_rounds(now);
+			u64 took = now - round_began;
 
-			next = took + STEP < period ? period - took : STEP;
+			next = took + STEP < LOOK_PERIOD && !unnamed_awaited() ? LOOK_PERIOD - took : STEP;
 			next_round = now + next;
 			break;
 		}

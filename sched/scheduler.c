@@ -411,16 +411,16 @@ enum temper_status load(struct scheduler *s)
 }
 
 /* The end first, so that no wait seems to last for ever. What they note of a task before the scheduler knows it is cleared. */
-static enum temper_status trace(struct scheduler *s)
+static enum temper_status hear_of_waits(struct scheduler *s)
 {
-	static const char *const programs[NR_TRACED] = { "temper_contention_end", "temper_contention_begin", "temper_switch" };
+	static const char *const programs[] = { "temper_contention_end", "temper_contention_begin" };
 	enum temper_status status = TEMPER_OK;
 
-	for (unsigned i = 0; !status && i < NR_TRACED; i++) {
-		s->traced[i] = bpf_program__attach(bpf_object__find_program_by_name(s->object, programs[i]));
-		if (!s->traced[i])
+	for (unsigned i = 0; !status && i < sizeof(programs) / sizeof(*programs); i++) {
+		s->waits[i] = bpf_program__attach(bpf_object__find_program_by_name(s->object, programs[i]));
+		if (!s->waits[i])
 			return fail(TEMPER_LOAD_FAILED, "the kernel refused to attach %s: %s", programs[i], strerror(errno));
-		status = pin_link(s->traced[i], programs[i]);
+		status = pin_link(s->waits[i], programs[i]);
 	}
 	return status;
 }
@@ -435,7 +435,7 @@ bool has_left(const struct scheduler *s)
 
 enum temper_status attach(struct scheduler *s)
 {
-	enum temper_status status = trace(s);
+	enum temper_status status = hear_of_waits(s);
 
 	if (status)
 		return status;
@@ -452,12 +452,10 @@ enum temper_status attach(struct scheduler *s)
 void detach(struct scheduler *s)
 {
 	remove_pins();
-	for (unsigned i = 0; i < NR_TRACED; i++) {
-		bpf_link__destroy(s->traced[i]);
-		s->traced[i] = NULL;
-	}
+	bpf_link__destroy(s->waits[0]);
+	bpf_link__destroy(s->waits[1]);
 	bpf_link__destroy(s->link);
-	s->link = NULL;
+	s->link = s->waits[0] = s->waits[1] = NULL;
 	if (!wait_until_detached())
 		note("the kernel has not released the scheduler within 5 s");
 }
@@ -485,8 +483,8 @@ static void release_link(struct bpf_link *link)
 
 void release(struct scheduler *s)
 {
-	for (unsigned i = 0; i < NR_TRACED; i++)
-		release_link(s->traced[i]);
+	release_link(s->waits[0]);
+	release_link(s->waits[1]);
 	release_link(s->link);
 	bpf_object__close(s->object);
 	if (s->control)

@@ -36,15 +36,6 @@ struct own {
 	s32 pid;
 };
 
-/* Where a task was switched out: in the kernel, and if so by what. Those that are likelier to have a lock come first. */
-enum in_kernel { NOT_IN_KERNEL, SLEPT_FOR_LOCK /* uninterruptibly, as for a lock */, INTERRUPTED, SLEPT, IN_KERNEL_KINDS };
-
-/* Of those that unnamed.bpf.h suspects. */
-struct suspects {
-	s32 last;  /* who had the last turn; 0: nobody since all have had one */
-	bool left; /* the round that is under way has seen one whose turn is to come */
-};
-
 struct cpu_state {
 	u64 free_until;	       /* when it last stopped being idle, or a task of ours stopped; taken.bpf.h */
 	bool busy;	       /* as update_idle() said; false before it has said anything */
@@ -60,12 +51,6 @@ struct cpu_state {
 	u64 section_began;     /* the running task is, since then; 0: it is not */
 	u64 section_next;      /* not before that moment does this CPU run a boosted section again */
 	s32 donor;	       /* repeat_donation(): who slept here last and donated; 0: nobody who waits still */
-	s32 sleeper;	       /* see_sleep(), and rounds of looks: who sleeps uninterruptibly since it left this CPU; 0: nobody */
-	u64 slept_at;	       /* when that began */
-	struct suspects suspects[IN_KERNEL_KINDS]; /* of each kind, who may run here: rounds of looks, as the next two */
-	u32 best_suspect;      /* the first kind of which the last round has seen one */
-	u32 seeing_suspect;    /* the same, of the round that is under way */
-	u32 suspects_turns;    /* that suspects had here */
 	u64 claimed_at;	       /* claim_cpu() of any CPU: when this one was claimed; 0: it is not */
 	bool loan_ended;       /* reclaim() of any CPU: that is why it was claimed */
 	u64 seen[NR_TIERS];    /* arrivals[] when dispatch() last looked for that tier */
@@ -116,8 +101,6 @@ struct task_state {
 	u64 wanted_lock;  /* the kernel lock that it sleeps for; 0: none */
 	u64 boosted_lock; /* donate() of any waiter: the lock that it is to release; 0: none */
 	u64 woken_until;  /* it is about to take boosted_lock, until then; 0: it has it */
-	u8 in_kernel;	  /* enum in_kernel: how it was switched out; what it told on its way to user mode counts */
-	u64 slept_at;	  /* when it last began to sleep uninterruptibly */
 	u64 runnable_at;  /* since when it waits for a CPU */
 	u64 waits_since;  /* since when it has not run, moves and waits for limits among that; 0: it sleeps or runs */
 	u32 limited;	  /* slot of the limit under which it runs; NO_SLOT: none */

@@ -106,13 +106,13 @@ static __always_inline bool take_boosted(struct task_struct *p, struct task_stat
 {
 	struct cpu_state *c = cpu_state(cpu);
 	u32 tier = NR_TIERS, mark = t->queued;
-	bool section = false, suspected = may_own_unnamed(t, clock_ns()), taken, pinned;
+	bool section = false, taken, pinned;
 
 	if (mark >= QUEUED_THROTTLED && ((in_section(p) && !waits_in_call(p, t)) || boosted_beyond(p, t, mark - QUEUED_THROTTLED)))
 		unthrottle_holder(p->pid, mark - QUEUED_THROTTLED);
 	if (t->queued) {
 		section = !is_boosted(p, t);
-		if (!section || in_section(p) || suspected)
+		if (!section || in_section(p) || may_own_unnamed(p))
 			tier = t->tier;
 	}
 	if (tier >= NR_TIERS)
@@ -125,7 +125,7 @@ static __always_inline bool take_boosted(struct task_struct *p, struct task_stat
 	}
 	taken = take_out(p, tier, pinned, cpu);
 	c->boosted_section = taken && section;
-	if (c->boosted_section && suspected)
+	if (c->boosted_section && may_own_unnamed(p))
 		ask_to_tell(p);
 	if (taken)
 		COUNT_TIER(tier, boosted);

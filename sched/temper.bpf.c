@@ -374,7 +374,6 @@ void BPF_PROG(temper_stopping, struct task_struct *p, bool runnable)
 	c->protected = false;
 	end_section(c, now);
 	if (!runnable) {
-		see_sleep(p, t, c, t->active_tier, now);
 		leave_tier(p, t);
 		donate(p, t, cpu);
 		return;
@@ -398,17 +397,6 @@ void BPF_PROG(temper_disable, struct task_struct *p)
 	retract_queued(t, clock_ns());
 	leave_tier(p, t);
 	t->waits_since = 0;
-}
-
-/* Who is switched out, and neither interrupted in the kernel nor about to sleep, is on the way to user mode. */
-SEC("tp_btf/sched_switch")
-int BPF_PROG(temper_switch, bool preempt, struct task_struct *prev, struct task_struct *next, u32 state)
-{
-	struct task_state *t = left ? NULL : task_state(prev);
-
-	if (t)
-		t->in_kernel = preempt ? INTERRUPTED : state & TASK_UNINTERRUPTIBLE ? SLEPT_FOR_LOCK : state ? SLEPT : NOT_IN_KERNEL;
-	return 0;
 }
 
 /* The current task is about to sleep for a lock of the kernel: temper_stopping() follows. */

@@ -33,7 +33,6 @@ var Longest = []Path{
 	{"temper_select_cpu", 10_000, "the words of a mask of CPUs, for each lower tier"},
 	{"temper_set_weight", 8_000, "no loop"},
 	{"temper_stopping", 10_000, "the siblings of a CPU; a chain of LONGEST_CHAIN donations"},
-	{"temper_switch", 8_000, "no loop"},
 	{"temper_tick", 8_000, "no loop"},
 	{"temper_update_idle", 10_000, "the siblings of a CPU"},
 }

@@ -11,15 +11,12 @@
  * cgroups	of all folders of cgroups: the readers look up names there, and this process makes a cgroup in CGROUP
  * rcu		none, but sections of RCU: the readers read of themselves, and this process waits until all sections have ended
  * files	of all locks of files: the readers read of them, which is to write, and this process locks a file and unlocks it
- * pages	of each page of a file: all copy the pages by writing to a mapping of their own, and a page is locked meanwhile
- * program	of each page of this program's file, a copy of it: the readers copy the pages, and this process starts the program
  *
  * It ends after MOST_SECONDS, however often it had the lock until then.
  */
 #include "late.h"
 #include <linux/membarrier.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -29,8 +26,6 @@
 #define WARM_UP (NSEC / 2)
 
 enum { MOST_SECONDS = 12, MAPPED = 64 << 10, NAMES = 50, LONG = 1 << 30 };
-
-#define NOTHING "nothing" /* its argument where it is the program */
 
 static char path[512];
 static pid_t writer;
@@ -165,61 +160,6 @@ static void prepare_file_locks(const char *folder, const char *cgroup)
 	snprintf(path, sizeof(path), "%s/locked", folder);
 }
 
-static void prepare_pages(const char *folder, const char *cgroup)
-{
-	int fd;
-
-	(void)cgroup;
-	snprintf(path, sizeof(path), "%s/pages", folder);
-	fd = open(path, O_CREAT | O_RDWR, 0600);
-	if (fd < 0 || ftruncate(fd, MAPPED) || close(fd))
-		die("%s", path);
-}
-
-static void copy_pages(void)
-{
-	static int fd = -1;
-	char *at;
-
-	if (fd < 0)
-		fd = open(path, O_RDONLY);
-	if (fd < 0)
-		exit(0); /* the test is over */
-	at = mmap(NULL, MAPPED, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
-	if (at == MAP_FAILED)
-		die("map");
-	for (int i = 0; i < MAPPED; i += 4096)
-		at[i] = 1;
-	munmap(at, MAPPED);
-}
-
-static void prepare_program(const char *folder, const char *cgroup)
-{
-	char all[65536];
-	ssize_t n;
-	int from = open("/proc/self/exe", O_RDONLY), to;
-
-	(void)cgroup;
-	snprintf(path, sizeof(path), "%s/program", folder);
-	to = open(path, O_CREAT | O_WRONLY, 0700);
-	while ((n = read(from, all, sizeof(all))) > 0)
-		if (write(to, all, n) != n)
-			die("%s", path);
-	if (n || close(from) || close(to))
-		die("%s", path);
-}
-
-static void run_program(void)
-{
-	char *const argv[] = { path, NOTHING, NULL };
-	pid_t pid;
-	int status;
-
-	errno = posix_spawn(&pid, path, NULL, NULL, argv, NULL);
-	if (errno || waitpid(pid, &status, 0) < 0 || status)
-		die("%s", path);
-}
-
 static const struct lock {
 	const char *name;
 	void (*prepare)(const char *folder, const char *cgroup);
@@ -230,8 +170,6 @@ static const struct lock {
 	{ "cgroups", prepare_cgroups, read_cgroups, write_cgroups },
 	{ "rcu", prepare_cgroups, read_self, wait_for_sections },
 	{ "files", prepare_file_locks, read_file_locks, write_file_locks },
-	{ "pages", prepare_pages, copy_pages, copy_pages },
-	{ "program", prepare_program, copy_pages, run_program },
 };
 
 static void be_busy(void)
@@ -307,8 +245,6 @@ int main(int argc, char **argv)
 	int readers, all;
 	pid_t *pids;
 
-	if (argc == 2 && !strcmp(argv[1], NOTHING))
-		return 0;
 	errno = EINVAL;
 	if (argc != 7)
 		die("usage: readers LOCK FOLDER CGROUP READERS BUSY TIMES");
