@@ -126,7 +126,8 @@ func TestFindings(t *testing.T) {
 		{name: "no capability", path: "/proc/self/status", content: "CapEff:\t0000000000000001\n", check: "privileges", level: Fail, status: exit.NotRoot},
 		{name: "the agent's capabilities in a pod", path: "/proc/self/status", content: "CapEff:\t000000c000800000\n", check: "privileges", level: OK},
 		{name: "no real time", path: "/proc/self/status", content: "CapEff:\t000001ffff7fffff\n", check: "privileges", level: Fail, status: exit.NotRoot},
-		{name: "lazy preemption", path: "/sys/kernel/debug/sched/preempt", content: "none voluntary full (lazy)", check: "preemption", level: Warn},
+		{name: "lazy preemption", path: "/sys/kernel/debug/sched/preempt", content: "none voluntary full (lazy)", check: "preemption", level: OK},
+		{name: "voluntary preemption", path: "/sys/kernel/debug/sched/preempt", content: "none (voluntary) full lazy", check: "preemption", level: Warn},
 		{name: "preemption unknown", path: "/sys/kernel/debug/sched/preempt", content: remove, check: "preemption", level: Warn},
 	} {
 		t.Run(c.name, func(t *testing.T) {

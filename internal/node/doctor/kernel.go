@@ -94,13 +94,16 @@ func (n Node) lockdown() Check {
 	return ok(name, text)
 }
 
-// preemption only warns: every mode works, but a critical task that wakes up waits for the tick in some.
+// preemption only warns: every mode works, but in some an interrupted task runs on in the kernel. Lazy is as good as full
+// while scx_temper is attached: its interrupts are not the lazy ones.
 func (n Node) preemption() Check {
 	const name = "preemption"
 	mode := n.preemptionMode()
 	switch mode {
 	case "full", "rt":
 		return ok(name, mode)
+	case "lazy":
+		return ok(name, "lazy, as in all of Temper's figures; full would help services while Temper is not attached")
 	case "":
 		return warn(name, "the mode is not to be seen", "mount debugfs (mount -t debugfs none /sys/kernel/debug) and look again as root")
 	}
