@@ -168,9 +168,11 @@ func (a Archive) addPackages(ctx context.Context, c cache.Folder, p workload.Pro
 	case p.Command[0] == "sh": // the guest's own, to prepare something first
 		return "/bin/sh", nil
 	}
-	cure := "choose from " + strings.Join(programs, ", ")
+	cure := "name the package that has it, which is often one that this one depends on"
 	if len(programs) == 0 {
-		cure = "it has no program at all; name the package that has it, which is often one that this one depends on"
+		cure = "it has no program at all; " + cure
+	} else {
+		cure = "choose from " + strings.Join(programs, ", ") + ", or " + cure
 	}
 	return "", p.At.Fail(exit.NotFound, cure, "package %s has no program %q", strings.Join(p.Packages, ", "), p.Command[0])
 }

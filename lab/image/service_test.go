@@ -109,7 +109,7 @@ func TestServicesThatCannotTravel(t *testing.T) {
 			`executable file not found in $PATH; write a path of this host, or name the Debian package that has it`, exit.NotFound},
 		"not in the folder": {workload.Program{Folder: dir, Command: []string{"bin"}}, file + `:4:2: ` + dir + ` has no program "bin"; write its path within the folder`, exit.NotFound},
 		"not in the package": {workload.Program{Packages: []string{"shop"}, Command: []string{"shopx"}},
-			file + `:4:2: package shop has no program "shopx"; choose from shopd, shop, other`, exit.NotFound},
+			file + `:4:2: package shop has no program "shopx"; choose from shopd, shop, other, or name the package that has it, which is often one that this one depends on`, exit.NotFound},
 		"in no package": {workload.Program{Packages: []string{"shops"}, Command: []string{"shopd"}},
 			file + `:4:2: package shops has no program "shopd"; it has no program at all; name the package that has it, which is often one that this one depends on`, exit.NotFound},
 		"a link to what is not there": {workload.Program{Packages: []string{"shop"}, Command: []string{"other"}},
