@@ -3,9 +3,12 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -164,7 +167,10 @@ func (f *adviseFlags) check() (shapes []advice.Shape, err error) {
 	case f.search <= 0:
 		return nil, exit.New(exit.Usage, "use 30s", "--for %v leaves no time", f.search)
 	}
-	return shapes, nil
+	if err := checkPlace("--html", f.html); err != nil {
+		return nil, err
+	}
+	return shapes, checkPlace("--save", f.save)
 }
 
 // read takes the snapshot, with what the cluster itself says of the pods' use.
@@ -172,7 +178,7 @@ func (f *adviseFlags) read(ctx context.Context, in io.Reader, now time.Time) (*c
 	if len(f.files) > 0 {
 		r, err := collect.FromFiles(in, f.files, now)
 		if err != nil {
-			return nil, exit.New(exit.Usage, "", "%w", err)
+			return nil, badFile(err)
 		}
 		return r, nil
 	}
@@ -213,6 +219,26 @@ func (f *adviseFlags) advise(ctx context.Context, r *collect.Result, shapes []ad
 		return nil, exit.New(exit.Failed, "give it more by --for", "no plan was found in %v: %w", f.search, err)
 	}
 	return a, err
+}
+
+// badFile is why what -f names cannot be read.
+func badFile(err error) error {
+	cure := ""
+	if errors.Is(err, fs.ErrNotExist) {
+		cure = "give -f a file or a folder that is there"
+	}
+	return exit.New(exit.Usage, cure, "%w", err)
+}
+
+// checkPlace refuses a file for which there is no folder, before anything is asked that takes its time.
+func checkPlace(flag, name string) error {
+	if name == "" {
+		return nil
+	}
+	if info, err := os.Stat(filepath.Dir(name)); err != nil || !info.IsDir() {
+		return exit.New(exit.Usage, "make it, or name another", "%s %s: there is no folder %s", flag, name, filepath.Dir(name))
+	}
+	return nil
 }
 
 // writeFile makes a file that only its owner may read: a cluster's objects have annotations, and some of those secrets.

@@ -2,9 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -45,15 +49,29 @@ func connect(flags *genericclioptions.ConfigFlags) (client.Client, string, error
 
 // restConfig is how that cluster is reached.
 func restConfig(flags *genericclioptions.ConfigFlags) (*rest.Config, error) {
-	if named, err := flags.ToRawKubeConfigLoader().RawConfig(); err == nil && api.IsConfigEmpty(&named) && *flags.APIServer == "" && os.Getenv(inCluster) == "" {
+	const cure = "give --kubeconfig, or set KUBECONFIG"
+	loader := flags.ToRawKubeConfigLoader()
+	switch named, err := loader.RawConfig(); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, exit.New(exit.Config, cure, "there is no kubeconfig: %w", err)
+	case err == nil && api.IsConfigEmpty(&named) && *flags.APIServer == "" && os.Getenv(inCluster) == "":
 		// client-go would try localhost:8080.
-		return nil, exit.New(exit.Config, "give --kubeconfig, or set KUBECONFIG", "no kubeconfig names a cluster")
+		return nil, exit.New(exit.Config, cure, "no kubeconfig names a cluster%s", missing(loader.ConfigAccess().GetLoadingPrecedence()))
 	}
 	config, err := flags.ToRESTConfig()
 	if err != nil {
 		return nil, exit.New(exit.Config, "", "%w", err)
 	}
 	return config, nil
+}
+
+// missing lists those of the files that are not there: client-go reads the others, and says nothing.
+func missing(files []string) string {
+	files = slices.DeleteFunc(slices.Clone(files), func(name string) bool { _, err := os.Stat(name); return err == nil })
+	if len(files) == 0 {
+		return ""
+	}
+	return ": there is no file " + strings.Join(files, ", ")
 }
 
 // noReports is said where no agent has reported yet.

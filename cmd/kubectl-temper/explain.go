@@ -103,7 +103,7 @@ func (f *explainFlags) ofFiles(in io.Reader, log io.Writer) ([]explain.Answer, e
 	}
 	manifests, err := read(in, f.files)
 	if err != nil {
-		return nil, exit.New(exit.Usage, "", "%w", err)
+		return nil, badFile(err)
 	}
 	for _, kind := range slices.Sorted(maps.Keys(manifests.Others())) {
 		fmt.Fprintf(log, "kubectl temper: left alone: %d of %s\n", manifests.Others()[kind], kind)

@@ -247,7 +247,7 @@ func (f *overcommitFlags) read(cmd *cobra.Command) (*snapshot.Snapshot, error) {
 	if len(f.files) > 0 {
 		r, err := collect.FromFiles(cmd.InOrStdin(), f.files, time.Now())
 		if err != nil {
-			return nil, exit.New(exit.Usage, "", "%w", err)
+			return nil, badFile(err)
 		}
 		return r.Snapshot, nil
 	}

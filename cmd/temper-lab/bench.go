@@ -97,7 +97,7 @@ func readRecords(paths []string) ([]bench.Record, error) {
 	for _, path := range paths {
 		record, err := bench.ReadRecord(path)
 		if err != nil {
-			return nil, exit.New(exit.Usage, "give a file that 'temper-lab ladder --json' wrote", "%w", err)
+			return nil, exit.New(exit.Usage, "give a record that 'temper-lab bench run', 'study' or 'ladder --json' wrote", "%w", err)
 		}
 		records = append(records, record)
 	}

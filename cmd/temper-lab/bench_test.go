@@ -70,7 +70,7 @@ func TestBenchReport(t *testing.T) {
 		"nothing to check": {[]string{stock, "--check"}, exit.Usage, "no bar was checked; give a record with the arm temper", ""},
 		"no records":       {nil, exit.Usage, "no records; give a RECORD, or --aa RECORDS", ""},
 		"same seed":        {[]string{good, again}, exit.Usage, "two records have seed 1: a run counted twice is no evidence", ""},
-		"broken":           {[]string{broken}, exit.Usage, broken + ": unexpected end of JSON input; give a file that 'temper-lab ladder --json' wrote", ""},
+		"broken":           {[]string{broken}, exit.Usage, broken + ": unexpected end of JSON input; give a record that 'temper-lab bench run', 'study' or 'ladder --json' wrote", ""},
 		"picture of none":  {[]string{"--aa", good + "," + bad, "--svg", broken}, exit.Usage, "--svg draws a ladder, and there is none; give a RECORD", ""},
 		"unknown flag":     {[]string{"--what"}, exit.Usage, "unknown flag: --what; see 'temper-lab bench report --help'", ""},
 	} {
@@ -112,7 +112,7 @@ func TestBenchCompare(t *testing.T) {
 		"equal":   {[]string{a, b}, exit.OK, "", "equal: every value of both records is the same\n"},
 		"differ":  {[]string{a, c}, exit.Failed, "the records differ in 2 values", "arms[1].steps[1].p90_ms: 8 and 8.0008\narms[1].steps[1].p99_ms: 10 and 10.001\n"},
 		"one":     {[]string{a}, exit.Usage, "accepts 2 arg(s), received 1; usage: temper-lab bench compare A B [flags]; see 'temper-lab bench compare --help'", ""},
-		"missing": {[]string{a, "nowhere"}, exit.Usage, "open nowhere: no such file or directory; give a file that 'temper-lab ladder --json' wrote", ""},
+		"missing": {[]string{a, "nowhere"}, exit.Usage, "open nowhere: no such file or directory; give a record that 'temper-lab bench run', 'study' or 'ladder --json' wrote", ""},
 	} {
 		out, status, message := temperBench(t, append([]string{"compare"}, test.args...)...)
 		if status != test.status || message != test.message || out != test.out {

@@ -6,6 +6,7 @@ package cache
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -72,10 +73,13 @@ func (c Folder) Temp() (string, error) {
 	return dir, c.Explain(err)
 }
 
-// Explain gives a full disk its own exit status and cure; other errors pass.
+// Explain gives a full disk its own exit status and cure, and a cache that may not be written a cure; other errors pass.
 func (c Folder) Explain(err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return exit.New(exit.NoDisk, "make room, or set TEMPER_CACHE to a folder on another disk", "%w", err)
+	}
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		return exit.New(exit.Failed, "set TEMPER_CACHE to a folder that you can write to", "%w", err)
 	}
 	return err
 }

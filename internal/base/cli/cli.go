@@ -30,19 +30,48 @@ func Prepare(root *cobra.Command) *cobra.Command {
 
 // Group makes a command one that only has others: it prints its help, and refuses what none of them is called.
 func Group(cmd *cobra.Command) *cobra.Command {
-	cmd.SuggestionsMinimumDistance = 2 // as cobra itself has it where it suggests
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return nil
 		}
 		cure := "see '" + cmd.CommandPath() + " --help'"
-		if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
-			cure = "did you mean '" + cmd.CommandPath() + " " + like[0] + "'?"
+		if like := suggestion(cmd, args[0]); like != "" {
+			cure = "did you mean '" + cmd.CommandPath() + " " + like + "'?"
 		}
 		return exit.New(exit.Usage, cure, "unknown command %q for %q", args[0], cmd.CommandPath())
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	return cmd
+}
+
+// suggestion is the name of a command that begins with a word, is one letter off, or two where both begin alike: 'nope' is
+// not 'top'.
+func suggestion(cmd *cobra.Command, word string) string {
+	for _, distance := range []int{1, 2} {
+		cmd.SuggestionsMinimumDistance = distance
+		for _, name := range cmd.SuggestionsFor(word) {
+			if distance == 1 || name[0] == word[0] {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+// checkHelp makes 'help nope' a usage error: cobra's own prints the program's help, with status 0.
+func checkHelp(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	help, _, err := root.Find([]string{"help"})
+	if err != nil || help == root { // a program without commands
+		return
+	}
+	help.Args = func(_ *cobra.Command, args []string) error {
+		cmd, rest, err := root.Find(args)
+		if err != nil || len(rest) == 0 {
+			return err
+		}
+		return cmd.ValidateArgs(rest)
+	}
 }
 
 // UsageArgs gives a wrong number of arguments the status of a usage error.
@@ -93,6 +122,7 @@ func Main(root *cobra.Command) {
 func Run(ctx context.Context, root *cobra.Command, out *os.File) error {
 	written := &output{File: out}
 	root.SetOut(written)
+	checkHelp(root)
 	err := root.ExecuteContext(ctx)
 	switch {
 	case err == nil && written.err != nil:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"testing"
 
@@ -23,6 +22,11 @@ func TestPreparedCommandRuns(t *testing.T) {
 }
 
 func TestUnknownCommandIsAUsageError(t *testing.T) {
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
 	for _, test := range []struct {
 		args []string
 		want string
@@ -34,15 +38,19 @@ func TestUnknownCommandIsAUsageError(t *testing.T) {
 		{[]string{"frob"}, `unknown command "frob" for "program"; see 'program --help'`},
 		{[]string{"lab", "exce"}, `unknown command "exce" for "program lab"; did you mean 'program lab exec'?`},
 		{[]string{"lab", "frob"}, `unknown command "frob" for "program lab"; see 'program lab --help'`},
+		{[]string{"toap"}, `unknown command "toap" for "program"; did you mean 'program top'?`},
+		{[]string{"nope"}, `unknown command "nope" for "program"; see 'program --help'`},
+		{[]string{"help", "lab", "exec"}, ""},
+		{[]string{"help", "stauts"}, `unknown command "stauts" for "program"; did you mean 'program status'?`},
+		{[]string{"help", "lab", "frob"}, `unknown command "frob" for "program lab"; see 'program lab --help'`},
 		{[]string{"frob", "--json"}, "unknown flag: --json; see 'program --help'"},
 	} {
 		none := func(*cobra.Command, []string) error { return nil }
 		root, lab := Prepare(&cobra.Command{Use: "program"}), Group(&cobra.Command{Use: "lab"})
 		lab.AddCommand(&cobra.Command{Use: "exec", RunE: none})
-		root.AddCommand(&cobra.Command{Use: "status", RunE: none}, lab)
+		root.AddCommand(&cobra.Command{Use: "status", RunE: none}, &cobra.Command{Use: "top", RunE: none}, lab)
 		root.SetArgs(test.args)
-		root.SetOut(io.Discard)
-		err := root.Execute()
+		err := Run(t.Context(), root, null)
 		got, status := "", 0
 		if err != nil {
 			got, status = err.Error(), exit.StatusOf(err)

@@ -70,8 +70,12 @@ func (r *reader) read(in io.Reader, name string) error {
 	if name == "-" {
 		return r.readFile("standard input", in)
 	}
-	if info, err := os.Stat(name); err != nil || info.IsDir() {
-		return errors.Join(err, manifest.ReadPath(name, r.take))
+	info, err := os.Stat(name)
+	if err != nil {
+		return err
+	}
+	if info.IsDir() {
+		return manifest.ReadPath(name, r.take)
 	}
 	file, err := os.Open(name)
 	if err != nil {

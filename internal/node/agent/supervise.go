@@ -296,12 +296,12 @@ func (a *Agent) closeTiers() {
 	}
 }
 
-// setRung is loud about a change.
+// setRung is loud about a change: a warning, but where it is for the better, or the agent's first rung.
 func (a *Agent) setRung(rung enforce.Rung, reason string) {
 	if rung != a.state.Rung {
 		a.state.Since = time.Now().UTC()
 		level := a.log.Warn
-		if rung == enforce.SCX {
+		if rung == enforce.SCX || a.state.Rung == "" {
 			level = a.log.Info
 		}
 		level("rung "+string(rung), "why", reason)
