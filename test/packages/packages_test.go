@@ -64,6 +64,18 @@ func (n node) read(t *testing.T, path string) string {
 	return string(text)
 }
 
+// enable does what 'systemctl enable' does in an image that does not run.
+func (n node) enable(t *testing.T) {
+	t.Helper()
+	wants := filepath.Join(string(n), "etc/systemd/system/multi-user.target.wants")
+	if err := os.MkdirAll(wants, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/usr/lib/systemd/system/temper.service", filepath.Join(wants, "temper.service")); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // files are all that are there, but for dpkg's own.
 func (n node) files(t *testing.T) (list []string) {
 	t.Helper()
@@ -124,6 +136,7 @@ func TestConfigurationIsTheOperators(t *testing.T) {
 	n.dpkg(t, "--install", debian(t))
 	n.write(t, configuration, edited)
 	n.write(t, "/etc/temper/safe-mode", "")
+	n.enable(t)
 	n.dpkg(t, "--install", debian(t))
 	if got := n.read(t, configuration); got != edited {
 		t.Errorf("after an upgrade it is %q, want %q", got, edited)
