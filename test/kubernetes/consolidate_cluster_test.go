@@ -262,8 +262,14 @@ func (c *consolidating) podOf(app string) *corev1.Pod {
 	return nil
 }
 
+// budget returns once its controller, which this test plays, has seen it: until then the API server has a client wait for 10 s.
 func (c *consolidating) budget(name, app string, most int32) {
 	c.Helper()
-	c.must(c.Create(c.Context(), &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: sample.Namespace, Name: name}, Spec: policyv1.PodDisruptionBudgetSpec{
-		MaxUnavailable: new(intstr.FromInt32(most)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}}}))
+	b := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: sample.Namespace, Name: name}, Spec: policyv1.PodDisruptionBudgetSpec{
+		MaxUnavailable: new(intstr.FromInt32(most)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}}}
+	c.must(c.Create(c.Context(), b))
+	eventually(c.T, "budget "+name+" is seen", func() bool {
+		c.must(c.Get(c.Context(), client.ObjectKeyFromObject(b), b))
+		return b.Status.ObservedGeneration == b.Generation
+	})
 }

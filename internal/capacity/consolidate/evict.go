@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -114,10 +115,18 @@ func (e *eviction) ask(ctx context.Context, pod *corev1.Pod) (why string, err er
 		e.waiting = fmt.Sprintf("the eviction API does not let pod %s go: %v", e.key, err)
 		e.tell("node %s: %s", e.node, e.waiting)
 		return "", nil
-	case apierrors.ReasonForError(err) == metav1.StatusReasonUnknown: // no answer
+	case mayPass(err):
+		e.waiting = fmt.Sprintf("pod %s cannot be evicted: %v", e.key, err)
 		return "", err
 	}
 	return fmt.Sprintf("the eviction API refuses pod %s: %v", e.key, err), nil
+}
+
+// mayPass is whether an error may go by itself: the API server did not answer, or failed. A pod with two budgets is such a
+// failure to it, too.
+func mayPass(err error) bool {
+	var status apierrors.APIStatus
+	return !errors.As(err, &status) || status.Status().Code >= http.StatusInternalServerError
 }
 
 func (e *eviction) awaitEnd(ctx context.Context) (string, error) {
