@@ -232,36 +232,57 @@ func tryAll(t *testing.T, rows []reachRow) {
 	limit(t, "/given", 20*time.Millisecond, 100*time.Millisecond)
 	limited := newReachScene(t, "/given", victims, 300*time.Millisecond)
 	background := newReachScene(t, "/background/given", victims, 300*time.Millisecond)
-	n := float64(runtime.NumCPU())
 	for _, row := range rows {
 		t.Run(row.trick+" "+row.who, func(t *testing.T) {
-			l, b := limited.try(t, row.trick, row.who), background.try(t, row.trick, row.who)
-			t.Logf("limited: %v", l)
-			t.Logf("background: %v", b)
-			if l.refused != row.refused || b.refused != row.refused {
-				t.Errorf("refused: %v, %v", l.refused, b.refused)
-			}
-			section, late := 0., max(time.Millisecond, row.late)
-			if row.section {
-				section, late = n/32, 3*time.Millisecond
-			}
-			// A cgroup's use is told as of the last tick of each CPU.
-			if most := reachLimit*1.03 + section; l.used > most {
-				t.Errorf("limited to %.2f CPUs it uses %.4f, more than %.4f", reachLimit, l.used, most)
-			}
-			if most := n*mostBackground + section + row.beside; b.used > most {
-				t.Errorf("background has %.4f CPUs, more than %.4f", b.used, most)
-			}
-			for _, r := range []reach{l, b} {
-				if least := n - r.used - 0.1 - row.kernel; r.victims < least {
-					t.Errorf("who stands beside it has %.4f CPUs, less than %.4f", r.victims, least)
+			// A window is one draw, and its p99.9 one wake-up: where one is beyond the bounds, two of three have to be within.
+			for within, beyond := 0, 0; within < 2; {
+				l, b := limited.try(t, row.trick, row.who), background.try(t, row.trick, row.who)
+				t.Logf("limited: %v", l)
+				t.Logf("background: %v", b)
+				problems := row.problems(l, b)
+				if len(problems) == 0 && beyond == 0 {
+					return
 				}
-				if r.late.p999 > late || r.late.longest > 2*late {
-					t.Errorf("critical is late by %v", r.late)
+				if len(problems) == 0 {
+					within++
+					continue
+				}
+				t.Log(strings.Join(problems, "; "))
+				if beyond++; beyond == 2 {
+					t.Fatal("beyond the bounds in two windows")
 				}
 			}
 		})
 	}
+}
+
+// problems are what is beyond the row's bounds in a window with a limit, and one in background.
+func (row reachRow) problems(l, b reach) (list []string) {
+	n := float64(runtime.NumCPU())
+	say := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
+	if l.refused != row.refused || b.refused != row.refused {
+		say("refused: %v, %v", l.refused, b.refused)
+	}
+	section, late := 0., max(time.Millisecond, row.late)
+	if row.section {
+		section, late = n/32, 3*time.Millisecond
+	}
+	// A cgroup's use is told as of the last tick of each CPU.
+	if most := reachLimit*1.03 + section; l.used > most {
+		say("limited to %.2f CPUs it uses %.4f, more than %.4f", reachLimit, l.used, most)
+	}
+	if most := n*mostBackground + section + row.beside; b.used > most {
+		say("background has %.4f CPUs, more than %.4f", b.used, most)
+	}
+	for _, r := range []reach{l, b} {
+		if least := n - r.used - 0.1 - row.kernel; r.victims < least {
+			say("who stands beside it has %.4f CPUs, less than %.4f", r.victims, least)
+		}
+		if r.late.p999 > late || r.late.longest > 2*late {
+			say("critical is late by %v, want p99.9 within %v and the longest within %v", r.late, late, 2*late)
+		}
+	}
+	return list
 }
 
 func (r reach) String() string {
