@@ -52,6 +52,9 @@ func (e *Executor) carryOut(ctx context.Context, p *Plan) (*Outcome, error) {
 		why = context.Cause(running).Error()
 		err = fmt.Errorf("the plan was ended: %w (%w)", context.Cause(running), running.Err())
 	}
+	if err == nil { // no node is left that is ours and not empty
+		return x.outcome, nil
+	}
 	if back := x.takeBack(ctx, why); back != nil {
 		return x.outcome, errors.Join(err, fmt.Errorf("not all could be taken back; 'kubectl temper consolidate rollback' does it: %w", back))
 	}
