@@ -156,7 +156,7 @@ const (
 type CapacityPolicyStatus struct {
 	// Ready and Guarded. Guarded is True for these reasons: NoNodes; NotEnforced, UseTooHigh, WaitsTooLong, of too many nodes;
 	// NotMeasured, before enough nodes were; Recovering, until they were calm for long enough; and where nothing can be lowered,
-	// for that of Ready: Invalid, ForeignPolicy, NoNamespace.
+	// for that of Ready: Invalid, ForeignPolicy, NoNamespace, Failed.
 	// +listType=map
 	// +listMapKey=type
 	// +optional

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -111,7 +113,14 @@ func (f *consolidateFlags) run(cmd *cobra.Command) error {
 	}
 	following, end := f.follow(cmd)
 	e.Say = following
-	o, err := e.Run(cmd.Context(), p)
+	// A terminal that is closed, and a pipe whose reader has ended, are interrupts, too: the nodes are taken back.
+	signals := []os.Signal{syscall.SIGPIPE}
+	if !signal.Ignored(syscall.SIGHUP) { // by nohup
+		signals = append(signals, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(cmd.Context(), signals...)
+	o, err := e.Run(ctx, p)
+	stop()
 	end()
 	if o == nil {
 		return f.refused(err)
@@ -212,6 +221,9 @@ func (f *consolidateFlags) rollback(cmd *cobra.Command, names []string) error {
 	}
 	if err == nil && len(released) == 0 {
 		fmt.Fprintln(out, "No such node is cordoned by Temper.")
+	}
+	if err == nil && len(released) < len(names) {
+		return exit.New(exit.Failed, "'kubectl get nodes' shows their names", "%d of %d nodes are not cordoned by Temper", len(names)-len(released), len(names))
 	}
 	return f.refused(err)
 }

@@ -37,7 +37,7 @@ type Plan struct {
 
 // Metadata is the part of an object's that a plan has.
 type Metadata struct {
-	// Name follows from the nodes: two plans of one name empty the same nodes.
+	// Name follows from the nodes and their machines: two plans of one name empty the same nodes.
 	Name string `json:"name"`
 }
 
@@ -79,7 +79,7 @@ func NewPlan(s *snapshot.Snapshot, found *plan.Plan, complete bool) *Plan {
 func (s Spec) name() string {
 	hash := sha256.New()
 	for _, node := range s.Nodes {
-		fmt.Fprintf(hash, "%s %s\n", node.Name, node.UID)
+		fmt.Fprintf(hash, "%s %s %q\n", node.Name, node.UID, node.Machine)
 	}
 	return "consolidation-" + hex.EncodeToString(hash.Sum(nil))[:10]
 }

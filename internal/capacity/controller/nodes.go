@@ -14,6 +14,7 @@ package controller
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -78,18 +79,16 @@ func (n *nodes) Reconcile(ctx context.Context, request reconcile.Request) (recon
 	capacity, inCapacity := node.Status.Capacity[v1alpha1.OvercommitResource]
 	allocatable, inAllocatable := node.Status.Allocatable[v1alpha1.OvercommitResource]
 	full := capacity.Equal(offered) && allocatable.Equal(offered) // a kubelet makes it 0 where its node was made anew
-	is, err := n.isSelected(ctx, &node, full)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	offers := is && isEnforced(&report, n.now())
+	// Where it cannot be told, it is not: what the error says is told once the node offers nothing.
+	is, selecting := n.isSelected(ctx, &node, full)
+	offers := selecting == nil && is && isEnforced(&report, n.now())
 	if offers && !full || !offers && (inCapacity || inAllocatable) {
 		if err := n.offer(ctx, &node, offers); err != nil {
-			return reconcile.Result{}, err
+			return reconcile.Result{}, errors.Join(selecting, err)
 		}
 	}
 	if !offers {
-		return reconcile.Result{}, nil
+		return reconcile.Result{}, selecting
 	}
 	return reconcile.Result{RequeueAfter: again}, nil
 }

@@ -50,6 +50,7 @@ const (
 	reasonInvalid     = "Invalid"
 	reasonForeign     = "ForeignPolicy" // admission policies are there that do not say what they were made of
 	reasonNoNamespace = "NoNamespace"
+	reasonFailed      = "Failed" // what it was to do could not be done
 )
 
 func (p *policies) watch(m manager.Manager) error {
@@ -84,15 +85,34 @@ func (p *policies) Reconcile(ctx context.Context, _ reconcile.Request) (reconcil
 		return p.end(ctx, found)
 	}
 	verdict, err := p.look(ctx, &capacity)
-	if err != nil {
-		return reconcile.Result{}, err
+	var ready metav1.Condition
+	if err == nil {
+		ready, err = p.keep(ctx, &capacity, found, &verdict)
 	}
-	ready, err := p.keep(ctx, &capacity, found, &verdict)
 	if err != nil {
-		return reconcile.Result{}, err
+		return reconcile.Result{}, p.fail(ctx, &capacity, found, err)
 	}
 	return reconcile.Result{RequeueAfter: p.every}, p.report(ctx, &capacity, verdict, ready)
 }
+
+// fail has new pods keep their requests where the guard cannot look, or what it asks for cannot be written, and says so. What
+// closes the policies is made of what is stored, and of nothing that has grown since.
+func (p *policies) fail(ctx context.Context, capacity *v1alpha1.CapacityPolicy, found incluster.Policies, because error) error {
+	if ctx.Err() != nil { // another leads now, or nobody
+		return because
+	}
+	earlier, err := found.Guarding()
+	if err == nil && earlier != nil {
+		_, err = incluster.Write(ctx, p.cluster, earlier.Closing(), false)
+	}
+	ready := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: reasonFailed, Message: shorten(because.Error())}
+	verdict := guard.Verdict{}
+	pause(&verdict, ready)
+	return errors.Join(because, err, p.report(ctx, capacity, verdict, ready))
+}
+
+// shorten keeps a message within what a condition and an event take.
+func shorten(text string) string { return text[:min(len(text), longestNote-len(reasonFailed)-2)] }
 
 // keep writes the admission policies, and says what has become of them.
 func (p *policies) keep(ctx context.Context, capacity *v1alpha1.CapacityPolicy, found incluster.Policies, verdict *guard.Verdict) (ready metav1.Condition, err error) {
