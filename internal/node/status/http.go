@@ -5,8 +5,10 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
+	"runtime/debug"
 	"time"
 )
 
@@ -42,7 +44,7 @@ func answer(conn net.Conn, handler http.Handler) {
 	if err != nil {
 		http.Error(&response, err.Error(), http.StatusBadRequest)
 	} else {
-		handler.ServeHTTP(&response, request)
+		response.from(handler, request)
 		request.Body.Close() // reads what is left: closing a connection with unread bytes may lose the response
 	}
 	_ = conn.SetDeadline(time.Now().Add(patience))
@@ -54,6 +56,18 @@ type response struct {
 	header http.Header
 	status int
 	body   bytes.Buffer
+}
+
+// from has a handler write the response. One that panics must not end the agent.
+func (r *response) from(handler http.Handler, request *http.Request) {
+	defer func() {
+		if why := recover(); why != nil {
+			slog.Error("a request could not be answered", "path", request.URL.Path, "panic", why, "stack", string(debug.Stack()))
+			*r = response{header: http.Header{"Date": r.header["Date"]}}
+			http.Error(r, "the handler has failed", http.StatusInternalServerError)
+		}
+	}()
+	handler.ServeHTTP(r, request)
 }
 
 func (r *response) Header() http.Header            { return r.header }

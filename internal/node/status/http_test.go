@@ -117,3 +117,30 @@ func TestScrapesWaitForNoOtherClientAndEndWithTheAgent(t *testing.T) {
 		}
 	}
 }
+
+func TestHandlerThatPanicsIsOneResponse(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	go serve(listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, "half of it")
+		if r.URL.Path == "/bad" {
+			panic("of the test")
+		}
+	}))
+	for _, c := range []struct {
+		path   string
+		status int
+		body   string
+	}{
+		{"/bad", http.StatusInternalServerError, "the handler has failed\n"},
+		{"/good", http.StatusOK, "half of it"},
+	} {
+		answer, body := exchange(t, connect(t, listener.Addr().String()), "GET", "GET "+c.path+" HTTP/1.1\r\nHost: n\r\n\r\n")
+		if answer.StatusCode != c.status || body != c.body {
+			t.Errorf("%s: status %d, %q; want %d, %q", c.path, answer.StatusCode, body, c.status, c.body)
+		}
+	}
+}
