@@ -69,8 +69,8 @@ with these alone. Evicted pods stay where they are now.
 A cordon that is not Temper's stays: of such a node only the annotation is removed, and it is named. It refuses while a 'run'
 is at work, and waits up to 45 seconds to see whether that one lives.
 
-Exit status: 0 where nothing of Temper's is left on the nodes; 1 where something is, or the cluster does not answer; 9 where
-no kubeconfig names a cluster.`,
+Exit status: 0 where nothing of Temper's is left on the nodes; 1 where something is, a named node is not cordoned by Temper, or
+the cluster does not answer; 9 where no kubeconfig names a cluster.`,
 		Example: `  kubectl temper consolidate rollback
   kubectl temper consolidate rollback node-7`,
 		RunE: func(cmd *cobra.Command, names []string) error { return f.rollback(cmd, names) },
@@ -219,11 +219,14 @@ func (f *consolidateFlags) rollback(cmd *cobra.Command, names []string) error {
 		}
 		fmt.Fprintf(out, "node %s: %s\n", r.Node, what)
 	}
-	if err == nil && len(released) == 0 {
-		fmt.Fprintln(out, "No such node is cordoned by Temper.")
+	if err == nil && len(released) == 0 && len(names) == 0 {
+		fmt.Fprintln(out, "No node is cordoned by Temper.")
 	}
-	if err == nil && len(released) < len(names) {
-		return exit.New(exit.Failed, "'kubectl get nodes' shows their names", "%d of %d nodes are not cordoned by Temper", len(names)-len(released), len(names))
+	missing := slices.DeleteFunc(slices.Sorted(slices.Values(names)), func(name string) bool {
+		return slices.ContainsFunc(released, func(r consolidate.Released) bool { return r.Node == name })
+	})
+	if err == nil && len(missing) > 0 {
+		return exit.New(exit.Failed, "'kubectl get nodes' shows nodes and names", "not cordoned by Temper: %s", strings.Join(missing, ", "))
 	}
 	return f.refused(err)
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -15,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -190,21 +192,11 @@ func TestConsolidateCommands(t *testing.T) {
 	command(exit.Failed, "does not hold any more", "run", "--plan", file, "--yes")
 	c.must(c.DeleteAllOf(t.Context(), &policyv1.PodDisruptionBudget{}, client.InNamespace(sample.Namespace)))
 
-	// A pod that never ends keeps the run where it can be killed.
-	pod := c.podOf("b1")
-	c.must(c.Patch(t.Context(), pod, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":["temper.dev/test"]}}`))))
 	killed := exec.Command(root+"/bin/kubectl-temper", "consolidate", "run", "--plan", file, "--yes", "--kubeconfig", c.kubeconfigFile())
-	c.must(killed.Start())
-	eventually(t, "the pod is evicted", func() bool {
-		c.must(c.Get(t.Context(), client.ObjectKeyFromObject(pod), pod))
-		return pod.DeletionTimestamp != nil
-	})
-	c.must(killed.Process.Kill())
-	killed.Wait()
+	c.endStuck(killed, func() { c.must(killed.Process.Kill()) })
 	if !c.node("b").Spec.Unschedulable {
 		t.Error("node b is not cordoned while its pod is evicted")
 	}
-	c.must(c.Patch(t.Context(), pod, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
 	command(exit.OK, "node b: uncordoned", "rollback")
 	if all, _ := c.cordoned(); !slices.Equal(all, []string{"d"}) {
 		t.Errorf("after a rollback cordoned are %v, want d", all)
@@ -217,7 +209,55 @@ func TestConsolidateCommands(t *testing.T) {
 		t.Errorf("after a rollback of node a cordoned are %v, want b d", all)
 	}
 	command(exit.OK, "node b: uncordoned", "rollback")
-	command(exit.OK, "No such node is cordoned by Temper", "rollback")
+	command(exit.OK, "No node is cordoned by Temper", "rollback")
+	command(exit.Failed, "not cordoned by Temper: b, x", "rollback", "x", "b")
+}
+
+// Whoever closes the terminal of a run, or ends what reads its output, leaves no node cordoned but emptied ones.
+func TestConsolidationIsHungUpOn(t *testing.T) {
+	c := consolidationCluster(t)
+	for _, tt := range []struct {
+		name string
+		end  func(run *exec.Cmd, output io.Closer)
+	}{
+		{"the terminal is closed", func(run *exec.Cmd, _ io.Closer) { c.must(run.Process.Signal(syscall.SIGHUP)) }},
+		{"the reader of a pipe has ended", func(_ *exec.Cmd, output io.Closer) { c.must(output.Close()) }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c.fill()
+			output, input, err := os.Pipe()
+			c.must(err)
+			run := exec.Command(root+"/bin/kubectl-temper", "consolidate", "run", "--yes", "--pod-timeout", "3s", "--kubeconfig", c.kubeconfigFile())
+			run.Stdout, run.Stderr = input, input
+			c.endStuck(run, func() { tt.end(run, output) })
+			input.Close()
+			output.Close()
+			if run.ProcessState.Success() {
+				t.Error("it says that all went well")
+			}
+			all, emptied := c.cordoned()
+			if want := append(slices.Clone(emptied), "d"); !slices.Equal(all, want) {
+				t.Errorf("cordoned are %v, want %v", all, want)
+			}
+			c.running()
+			c.empty()
+		})
+	}
+}
+
+// endStuck ends a run while it waits for a pod that does not end.
+func (c *consolidating) endStuck(run *exec.Cmd, end func()) {
+	c.Helper()
+	pod := c.podOf("b1")
+	c.must(c.Patch(c.Context(), pod, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":["temper.dev/test"]}}`))))
+	c.must(run.Start())
+	eventually(c.T, "the pod is evicted", func() bool {
+		c.must(c.Get(c.Context(), client.ObjectKeyFromObject(pod), pod))
+		return pod.DeletionTimestamp != nil
+	})
+	end()
+	run.Wait()
+	c.must(c.Patch(c.Context(), pod, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
 }
 
 func (c *consolidating) kubeconfigFile() string {

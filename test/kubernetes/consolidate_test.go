@@ -151,6 +151,7 @@ func TestConsolidationRefuses(t *testing.T) {
 		want   string
 	}{
 		{"an approval for other nodes than the plan lists", func(p *consolidate.Plan) { p.Spec.Nodes = p.Spec.Nodes[:1] }, "stands for other nodes"},
+		{"an approval in which somebody has changed a machine", func(p *consolidate.Plan) { p.Spec.Nodes[0].Machine = "other" }, "stands for other nodes"},
 		{"a plan for a node that was made anew", func(*consolidate.Plan) {
 			node := c.node("a")
 			c.must(c.Delete(t.Context(), node))

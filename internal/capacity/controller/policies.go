@@ -111,8 +111,8 @@ func (p *policies) fail(ctx context.Context, capacity *v1alpha1.CapacityPolicy, 
 	return errors.Join(because, err, p.report(ctx, capacity, verdict, ready))
 }
 
-// shorten keeps a message within what a condition and an event take.
-func shorten(text string) string { return text[:min(len(text), longestNote-len(reasonFailed)-2)] }
+// shorten keeps a text within what the API server takes of an event.
+func shorten(text string) string { return text[:min(len(text), 1000)] }
 
 // keep writes the admission policies, and says what has become of them.
 func (p *policies) keep(ctx context.Context, capacity *v1alpha1.CapacityPolicy, found incluster.Policies, verdict *guard.Verdict) (ready metav1.Condition, err error) {
@@ -165,9 +165,6 @@ func (p *policies) keep(ctx context.Context, capacity *v1alpha1.CapacityPolicy, 
 func pause(verdict *guard.Verdict, because metav1.Condition) {
 	verdict.State, verdict.Reason, verdict.Message = guard.State{}, because.Reason, because.Message
 }
-
-// longestNote is what the API server takes of an event.
-const longestNote = 1000
 
 // invalidError is of rules that cannot be made of what the cluster has.
 type invalidError struct{ error }
@@ -287,8 +284,7 @@ func (p *policies) report(ctx context.Context, capacity *v1alpha1.CapacityPolicy
 		if guarded.Status == metav1.ConditionTrue {
 			kind, action = corev1.EventTypeWarning, "Pause"
 		}
-		note := guarded.Reason + ": " + guarded.Message
-		p.events.Eventf(capacity, nil, kind, "Guarded"+string(guarded.Status), action, "%s", note[:min(len(note), longestNote)])
+		p.events.Eventf(capacity, nil, kind, "Guarded"+string(guarded.Status), action, "%s", shorten(guarded.Reason+": "+guarded.Message))
 	}
 	return nil
 }
