@@ -58,7 +58,7 @@ func (v values) of(schema map[string]any, path string, all bool) any {
 	if ref, ok := schema["$ref"].(string); ok {
 		return v.of(v.defs[strings.TrimPrefix(ref, "#/$defs/")].(map[string]any), path, all)
 	}
-	if known := samples[path]; known != nil {
+	if known := samples[strings.TrimPrefix(path, "/controller")]; known != nil { // its fields are as the agent's
 		var value any
 		if err := json.Unmarshal([]byte(known[v.random.IntN(len(known))]), &value); err != nil {
 			panic(fmt.Sprintf("%s: %v", path, err))
