@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -74,7 +75,13 @@ found in time; 2 for wrong flags and for files that cannot be read; 9 where no k
 		Args: cli.UsageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, "") },
 	}
-	node := &cobra.Command{
+	cmd.AddCommand(f.nodeCommand())
+	f.addFlags(cmd.PersistentFlags())
+	return cmd
+}
+
+func (f *adviseFlags) nodeCommand() *cobra.Command {
+	return &cobra.Command{
 		Use:   "node NAME",
 		Short: "Say it of one node: its pods, whether they fit, and whether it could go",
 		Long: `Say of one node whether its critical pods fit, what its pods could give back, which tiers they are in, and whether the
@@ -87,8 +94,9 @@ Exit status: that of 'kubectl temper advise', and 1 where there is no such node.
 		ValidArgsFunction: nodeNames(f.cluster),
 		RunE:              func(cmd *cobra.Command, names []string) error { return f.run(cmd, names[0]) },
 	}
-	cmd.AddCommand(node)
-	flags := cmd.PersistentFlags()
+}
+
+func (f *adviseFlags) addFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVarP(&f.files, "filename", "f", nil, "manifest, folder of manifests, or snapshot; - is standard input; can be given again")
 	flags.StringVar(&f.prometheus, "prometheus", "", "URL of a Prometheus that has container_cpu_usage_seconds_total")
 	flags.DurationVar(&f.window, "window", 7*24*time.Hour, "of Prometheus: how far to look back, in whole days")
@@ -99,7 +107,6 @@ Exit status: that of 'kubectl temper advise', and 1 where there is no such node.
 	flags.StringVar(&f.html, "html", "", "write a page with plots to this file, too")
 	flags.StringVar(&f.save, "save", "", "write the snapshot that the advice rests on to this file, for -f")
 	f.cluster.AddFlags(flags)
-	return cmd
 }
 
 func (f *adviseFlags) run(cmd *cobra.Command, node string) error {

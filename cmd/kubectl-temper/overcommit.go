@@ -67,7 +67,18 @@ them, too. Try it on clusters whose nodes are all enforced. temper-controller do
   repair              lower pods that the policy missed
   restore             give lowered pods back what they asked for`,
 	})
-	render := &cobra.Command{
+	f.cluster.AddFlags(cmd.PersistentFlags())
+	cmd.AddCommand(f.renderCommand(), f.reportCommand(), f.applyCommand(), f.removeCommand(), f.repairCommand(), f.restoreCommand())
+	for _, c := range cmd.Commands() {
+		if c.Name() != "remove" && c.Name() != "repair" { // those do what the policy in force says
+			f.addRuleFlags(c)
+		}
+	}
+	return cmd
+}
+
+func (f *overcommitFlags) renderCommand() *cobra.Command {
+	cmd := &cobra.Command{
 		Use:   "render",
 		Short: "Write the admission policy as YAML, for kubectl apply",
 		Long: `Write the admission policy that lowers requests, for Kubernetes 1.36 and later: MutatingAdmissionPolicies, which the API
@@ -84,8 +95,12 @@ read; 9 where no kubeconfig names a cluster.`,
 		Args: cli.UsageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.render(cmd) },
 	}
-	render.Flags().StringArrayVarP(&f.files, "filename", "f", nil, "read manifests or a snapshot, and no cluster; - is standard input; can be given again")
-	report := &cobra.Command{
+	cmd.Flags().StringArrayVarP(&f.files, "filename", "f", nil, "read manifests or a snapshot, and no cluster; - is standard input; can be given again")
+	return cmd
+}
+
+func (f *overcommitFlags) reportCommand() *cobra.Command {
+	cmd := &cobra.Command{
 		Use:   "report",
 		Short: "Say which pods were lowered, which were left alone and why, and how many CPUs that gives",
 		Long: `Say of each pod in the namespaces what became of its CPU requests: by the policy that is in force, or with --namespaces by
@@ -104,17 +119,7 @@ no kubeconfig names a cluster.`,
 		Args: cli.UsageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.report(cmd) },
 	}
-	report.Flags().BoolVar(&f.asJSON, "json", false, "print JSON")
-	f.cluster.AddFlags(cmd.PersistentFlags())
-	cmd.AddCommand(render, report)
-	for _, c := range []*cobra.Command{f.applyCommand(), f.removeCommand(), f.repairCommand(), f.restoreCommand()} {
-		cmd.AddCommand(c)
-	}
-	for _, c := range cmd.Commands() {
-		if c.Name() != "remove" && c.Name() != "repair" { // those do what the policy in force says
-			f.addRuleFlags(c)
-		}
-	}
+	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print JSON")
 	return cmd
 }
 

@@ -44,34 +44,7 @@ does not load, the windows are marked, and the others count. docs/start/workload
   temper-lab bench report nginx-records/*.json --html report.html`,
 		Args: cli.UsageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			file, err := workload.Read(args[0])
-			if err != nil {
-				return err
-			}
-			if err := checkPlace(cmd, on); err != nil {
-				return err
-			}
-			if study.Jobs < 1 {
-				return exit.New(exit.Usage, "", "jobs must be at least 1, not %d", study.Jobs)
-			}
-			if study.Out == "" {
-				study.Out = file.Name + "-records"
-			}
-			study.Seeds = file.Seeds
-			if err := measureWorkload(cmd, on, machine.options(), file, study); err != nil {
-				return err
-			}
-			var records []string
-			for _, seed := range file.Seeds {
-				p := file.Plan(nil)
-				p.Seed = seed
-				records = append(records, filepath.Join(study.Out, run.RecordName(p)))
-			}
-			if err := new(benchReport).run(cmd.OutOrStdout(), records); err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "Records are in %s. A page of it: temper-lab bench report %s/*.json --html report.html\n", study.Out, study.Out)
-			return err
+			return runBench(cmd, args[0], on, machine.options(), study)
 		},
 	}
 	machine.register(cmd)
@@ -81,6 +54,37 @@ does not load, the windows are marked, and the others count. docs/start/workload
 	_ = cmd.MarkFlagDirname("out")
 	_ = cmd.RegisterFlagCompletionFunc("on", cobra.FixedCompletions([]string{inLab, onHost}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
+}
+
+func runBench(cmd *cobra.Command, path, on string, options run.Options, study run.Study) error {
+	file, err := workload.Read(path)
+	if err != nil {
+		return err
+	}
+	if err := checkPlace(cmd, on); err != nil {
+		return err
+	}
+	if study.Jobs < 1 {
+		return exit.New(exit.Usage, "", "jobs must be at least 1, not %d", study.Jobs)
+	}
+	if study.Out == "" {
+		study.Out = file.Name + "-records"
+	}
+	study.Seeds = file.Seeds
+	if err := measureWorkload(cmd, on, options, file, study); err != nil {
+		return err
+	}
+	var records []string
+	for _, seed := range file.Seeds {
+		p := file.Plan(nil)
+		p.Seed = seed
+		records = append(records, filepath.Join(study.Out, run.RecordName(p)))
+	}
+	if err := new(benchReport).run(cmd.OutOrStdout(), records); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "Records are in %s. A page of it: temper-lab bench report %s/*.json --html report.html\n", study.Out, study.Out)
+	return err
 }
 
 // Where services are measured.

@@ -58,31 +58,7 @@ the node in user mode.`,
 			for i := range seeds {
 				o.Seeds = append(o.Seeds, first+int64(i))
 			}
-			if err := o.Check(); err != nil {
-				return err
-			}
-			line := live.NewLine(cmd.ErrOrStderr())
-			options := machine.options()
-			options.Notify = line.Show
-			l, err := run.Open(cmd.Context(), options, []string{plan.Temper})
-			if err != nil {
-				return err
-			}
-			record, err := recordedAttack(jsonFile, l.ChaosRecord(o))
-			if err != nil {
-				return err
-			}
-			if err := attackAll(cmd, l, o, line, &record, jsonFile); err != nil {
-				return err
-			}
-			if err := chaos.Write(cmd.OutOrStdout(), record); err != nil {
-				return err
-			}
-			if broken := record.Broken(); len(broken) > 0 {
-				return exit.New(exit.Failed, fmt.Sprintf("repeat one with --first-seed %d --seeds 1", broken[0]),
-					"%d of %d seeds have violations: %v", len(broken), len(record.Seeds), broken)
-			}
-			return nil
+			return attack(cmd, machine.options(), o, jsonFile)
 		},
 	}
 	machine.register(cmd)
@@ -97,6 +73,34 @@ the node in user mode.`,
 	cmd.Flags().StringVar(&jsonFile, "json", "", "also write each report to this file as its seed ends, and leave out the seeds that it has")
 	_ = cmd.MarkFlagDirname("console")
 	return cmd
+}
+
+// attack attacks the seeds that jsonFile does not have, and prints the record of all.
+func attack(cmd *cobra.Command, options run.Options, o run.ChaosOptions, jsonFile string) error {
+	if err := o.Check(); err != nil {
+		return err
+	}
+	line := live.NewLine(cmd.ErrOrStderr())
+	options.Notify = line.Show
+	l, err := run.Open(cmd.Context(), options, []string{plan.Temper})
+	if err != nil {
+		return err
+	}
+	record, err := recordedAttack(jsonFile, l.ChaosRecord(o))
+	if err != nil {
+		return err
+	}
+	if err := attackAll(cmd, l, o, line, &record, jsonFile); err != nil {
+		return err
+	}
+	if err := chaos.Write(cmd.OutOrStdout(), record); err != nil {
+		return err
+	}
+	if broken := record.Broken(); len(broken) > 0 {
+		return exit.New(exit.Failed, fmt.Sprintf("repeat one with --first-seed %d --seeds 1", broken[0]),
+			"%d of %d seeds have violations: %v", len(broken), len(record.Seeds), broken)
+	}
+	return nil
 }
 
 // recordedAttack is what the file has of this attack: nothing if it is not there, or no regular file.

@@ -120,13 +120,25 @@ func patch(expression string) admissionv1.Mutation {
 	return admissionv1.Mutation{PatchType: admissionv1.PatchTypeJSONPatch, JSONPatch: &admissionv1.JSONPatch{Expression: expression}}
 }
 
+// define gives an expression of CEL a name, by which later ones have it.
+type define func(name, expression string, args ...any)
+
 // variables are Admit in CEL, with the same names. Amounts are mCPU; -1 is none.
 func (r *Rules) variables() []admissionv1.Variable {
 	var variables []admissionv1.Variable
 	is := func(name, expression string, args ...any) {
 		variables = append(variables, admissionv1.Variable{Name: name, Expression: fmt.Sprintf(expression, args...)})
 	}
-	// read
+	r.reads(is)
+	r.believes(is)
+	r.lowers(is)
+	r.exempts(is)
+	r.looks(is)
+	return variables
+}
+
+// reads are what the pod asks for.
+func (r *Rules) reads(is define) {
 	is("inits", "object.spec.?initContainers.orValue([])")
 	is("all", "object.spec.containers + variables.inits")
 	is("init", "size(object.spec.containers)")
@@ -142,7 +154,10 @@ func (r *Rules) variables() []admissionv1.Variable {
 	is("beyondMeasure", "size(variables.names) > %d || (variables.requests + variables.limits + [variables.podRequest, variables.podLimit]).max() > %d",
 		maxContainers, maxMilli)
 	is("memoryIsFixed", "variables.podResources ? %s : variables.all.all(c, %s)", memoryIsFixedOf("object.spec"), memoryIsFixedOf("c"))
-	// believe
+}
+
+// believes are what it asked for before it was lowered, as its annotation says, where that can be.
+func (r *Rules) believes(is define) {
 	is("annotation", "%s", annotationOf("object", OriginalAnnotation))
 	is("claims", "size(variables.annotation.orValue('')) <= %d && variables.annotation.orValue('').matches('%s') ? variables.annotation.value().split(',') : []",
 		maxAnnotation, annotationPattern)
@@ -162,11 +177,17 @@ func (r *Rules) variables() []admissionv1.Variable {
 	is("guaranteedBefore", "%s", guaranteedOf("variables.podBefore", "variables.containersBefore"))
 	is("original", "variables.guaranteedBefore ? variables.requests : variables.containersBefore")
 	is("podOriginal", "variables.guaranteedBefore ? variables.podRequest : variables.podBefore")
-	// lowered
+}
+
+// lowers are what the rules make of it.
+func (r *Rules) lowers(is define) {
 	is("lowered", "variables.original.map(x, %s)", r.lowerOf("x"))
 	is("aggregate", "%s", aggregateOf("variables.lowered"))
 	is("podLowered", "[variables.podOriginal, [%s, variables.aggregate].max()].min()", r.lowerOf("variables.podOriginal"))
-	// exempt
+}
+
+// exempts are what tells whether the pod is left alone.
+func (r *Rules) exempts(is define) {
 	is("owners", "object.metadata.?ownerReferences.orValue([]).filter(o, o.?controller.orValue(false))")
 	is("ownerKey", "size(variables.owners) == 0 ? '' : (variables.owners[0].apiVersion.contains('/') ? variables.owners[0].apiVersion.split('/')[0] : '') + '/' + variables.owners[0].kind")
 	is("hash", "'-' + object.metadata.?labels[?'pod-template-hash'].orValue('')")
@@ -187,12 +208,10 @@ func (r *Rules) variables() []admissionv1.Variable {
   variables.tiers.exists(t, !([t, variables.ownTier].max() in %s))`,
 		quote(corev1.MirrorPodAnnotationKey), list(ordinary), guaranteedOf("variables.podOriginal", "variables.original"), r.EnforcedOnly, r.ranges, r.coveredRanks())
 	is("leftAlone", "variables.beyondMeasure || variables.exempt || variables.lowered == variables.original && variables.podLowered == variables.podOriginal")
-	r.looks(is)
-	return variables
 }
 
 // looks are what tells whether there is something to write.
-func (r *Rules) looks(is func(name, expression string, args ...any)) {
+func (r *Rules) looks(is define) {
 	is("record", `(variables.names.transformList(i, n, variables.lowered[i] == variables.original[i] ? '' : n + '=' + string(variables.original[i]) + 'm') +
   [variables.podLowered == variables.podOriginal ? '' : '%s=' + string(variables.podOriginal) + 'm']).filter(e, e != '').join(',')`, podKey)
 	is("done", "object.metadata.?creationTimestamp.orValue(null) != null")

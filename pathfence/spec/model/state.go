@@ -1,0 +1,40 @@
+package model
+
+// Counts are totals since the start.
+type Counts struct {
+	Granted, Failed, Missed, Shed int64
+}
+
+// State is what is shown of a class.
+type State struct {
+	Class    string `json:"class"`
+	Limit    int64  `json:"limit"`
+	Reserve  int64  `json:"reserve"`
+	InFlight int64  `json:"in_flight"`
+	Queued   int64  `json:"queued"`
+	Lent     int64  `json:"lent"`
+	Granted  int64  `json:"granted"`
+	Shed     int64  `json:"shed"`
+	Missed   int64  `json:"missed"`
+	Failed   int64  `json:"failed"`
+	Knee     int64  `json:"knee"`
+	Hold     Time   `json:"hold_ns"`
+	Reason   string `json:"reason,omitempty"`
+}
+
+// States shows the classes that were ever asked for, and those that are configured.
+func (f *Fence) States() []State {
+	var out []State
+	for _, c := range f.classes {
+		if c.unknown && c.counts.Granted+c.counts.Shed == 0 && len(c.queue) == 0 {
+			continue
+		}
+		limit, reason := c.limit, c.reason
+		if c.group != nil && c.group.limit < limit {
+			limit, reason = c.group.limit, "together"
+		}
+		out = append(out, State{c.name, limit, c.reserve, c.inFlight, int64(len(c.queue)), max(0, c.inFlight-c.reserve),
+			c.counts.Granted, c.counts.Shed, c.counts.Missed, c.counts.Failed, c.knee, c.hold, reason})
+	}
+	return out
+}
