@@ -95,6 +95,13 @@ void give_back_what_is_left(void);
 
 unsigned long long monotonic_ns(void);
 
+struct thread_stat {
+	unsigned long long start_ticks; /* since boot, of sysconf(_SC_CLK_TCK) */
+	int cpu; /* on which it runs or ran last */
+};
+/* False: there is no such thread. */
+bool read_thread_stat(int tid, struct thread_stat *s);
+
 /* The scheduler in the kernel: loaded by us, or adopted from the pins of another loader. */
 struct scheduler {
 	struct bpf_object *object; /* NULL: adopted */
@@ -115,7 +122,12 @@ struct scheduler {
 enum temper_status take_over(struct scheduler *s, bool *adopted);
 /* Says who has attached a scheduler. */
 enum temper_status refuse_beside_attached(void);
+/* Tasks' storage of the scheduler before, whoever loaded it, goes to the next one. */
+void keep_pinned_storage(void);
 enum temper_status load(struct scheduler *s);
+int map_fd(struct scheduler *s, const char *name); /* of one that we have loaded */
+/* Map "control" is shared from now on, and has what the options say of tiers and the reservation. */
+enum temper_status take_control(struct scheduler *s, int control_fd, int tiers_fd);
 /* Well also where the kernel has taken it, and let it go at once: has_left(). */
 enum temper_status attach(struct scheduler *s);
 bool has_left(const struct scheduler *s);

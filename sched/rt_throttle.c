@@ -64,40 +64,6 @@ static struct {
 	bool runs;
 } rt_throttle = { .stop = -1 };
 
-/* What /proc says of a thread. */
-struct process_stat {
-	unsigned long long start_ticks;
-	int cpu;
-};
-
-static bool read_stat(int tid, struct process_stat *s)
-{
-	enum { STATE = 3, START = 22, CPU = 39 };
-	char path[32], text[1024], *rest = NULL, *word;
-	int field = STATE;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", tid);
-	f = fopen(path, "re");
-	if (!f)
-		return false;
-	/* The name, in brackets, may hold anything. */
-	if (fgets(text, sizeof(text), f))
-		rest = strrchr(text, ')');
-	fclose(f);
-	if (!rest)
-		return false;
-	for (word = strtok_r(rest + 1, " ", &rest); word; word = strtok_r(NULL, " ", &rest), field++) {
-		if (field == START)
-			s->start_ticks = strtoull(word, NULL, 10);
-		if (field == CPU) {
-			s->cpu = atoi(word);
-			return true;
-		}
-	}
-	return false;
-}
-
 static unsigned long long ticks_of(unsigned long long ns)
 {
 	return ns / (1000000000ull / sysconf(_SC_CLK_TCK));
@@ -119,9 +85,9 @@ static int lowered(unsigned policy)
 /* Is it the thread that was lowered, and has nobody set its policy since? */
 static bool is_still_lowered(int tid, const struct temper_rt_throttled *t)
 {
-	struct process_stat s;
+	struct thread_stat s;
 
-	if (!read_stat(tid, &s) || sched_getscheduler(tid) != lowered(t->policy))
+	if (!read_thread_stat(tid, &s) || sched_getscheduler(tid) != lowered(t->policy))
 		return false;
 	if (t->inherited)
 		return s.start_ticks >= ticks_of(t->start) && s.start_ticks <= ticks_of(t->start + 1000 * MS);
@@ -148,13 +114,13 @@ static bool give_back(int tid, const struct temper_rt_throttled *t)
  */
 static bool may_be_forking(int tid, const struct temper_rt_throttled *t, unsigned long long now)
 {
-	struct process_stat s;
+	struct thread_stat s;
 	struct timespec boot;
 
 	if (t->given_back)
 		return now - t->given_back < LINGER;
 	clock_gettime(CLOCK_BOOTTIME, &boot);
-	return t->inherited && !read_stat(tid, &s) && boot.tv_sec * 1000 * MS + boot.tv_nsec - t->start < LINGER;
+	return t->inherited && !read_thread_stat(tid, &s) && boot.tv_sec * 1000 * MS + boot.tv_nsec - t->start < LINGER;
 }
 
 /* All that were lowered for the sake of a CPU on which no turn is under way. */
@@ -184,7 +150,7 @@ static int lower(const struct temper_look *look, unsigned cpu, bool *did)
 	const struct sched_param none = {};
 	struct sched_param param;
 	unsigned tid = look->tid;
-	struct process_stat s;
+	struct thread_stat s;
 
 	*did = false;
 	if (look->kernel)
@@ -192,7 +158,7 @@ static int lower(const struct temper_look *look, unsigned cpu, bool *did)
 	if (!rt_throttle.sees_all)
 		return ESRCH;
 	t.policy = sched_getscheduler(tid);
-	if (!read_stat(tid, &s) || s.start_ticks != ticks_of(look->start) || (!look->donor && s.cpu != (int)cpu) || !is_real_time(t.policy) || sched_getparam(tid, &param))
+	if (!read_thread_stat(tid, &s) || s.start_ticks != ticks_of(look->start) || (!look->donor && s.cpu != (int)cpu) || !is_real_time(t.policy) || sched_getparam(tid, &param))
 		return 0;
 	t.priority = param.sched_priority;
 	if (!bpf_map_lookup_elem(rt_throttle.use.rt_throttled, &tid, &before) && before.start == t.start && !before.given_back)
