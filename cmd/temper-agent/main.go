@@ -132,9 +132,15 @@ func run(cmd *cobra.Command, o options) error {
 		}
 	}
 	if o.nri != "" {
-		go nri.New(root.Path(o.nri), a.SyncNow, words).Run(ctx)
+		listen(ctx, nri.New(root.Path(o.nri), a.SyncNow, words), source)
 	}
 	return runBoth(ctx, a, reporter, signals)
+}
+
+// listen has the runtime say when containers start, and the source know its process.
+func listen(ctx context.Context, runtime *nri.Plugin, source *nodepods.Source) {
+	source.RuntimeIs(runtime.PID)
+	go runtime.Run(ctx)
 }
 
 // life is the agent's: until asked ends, unless another agent comes. Then the agent is told to hand over, as SIGUSR1 does.

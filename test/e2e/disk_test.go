@@ -24,7 +24,7 @@ const mostBuild = 2 * time.Minute
 var (
 	nodePrograms = []string{"containerd", "containerd-shim-runc-v2", "ctr", "runc", "kubelet"}
 	plugins      = []string{"ptp", "host-local", "loopback"}
-	modules      = []string{"virtio_blk", "virtio_net", "net_failover", "failover", "overlay", "veth"}
+	modules      = []string{"virtio_blk", "virtio_net", "net_failover", "failover", "overlay", "veth", "inet_diag", "tcp_diag"}
 )
 
 // nodeParts are what of the distribution a node is made of.

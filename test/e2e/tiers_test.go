@@ -5,6 +5,8 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"temper.dev/temper/api/v1alpha1"
+	"temper.dev/temper/internal/base/tier"
 	"temper.dev/temper/internal/node/agent"
 	"temper.dev/temper/internal/node/enforce"
 )
@@ -72,6 +75,25 @@ func labelNode(t *testing.T, label, value string) {
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"`+label+`":`+value+`}}}`))
 	if err := cluster.Patch(t.Context(), n, patch); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// The kubelet and the runtime are system wherever they are: on a node without systemd in a slice that no configuration names.
+func TestKubeletAndRuntimeAreSystem(t *testing.T) {
+	b := newToolbox(t)
+	awaitEnforced(t, metav1.ConditionTrue)
+	for _, name := range []string{"kubelet", "containerd"} {
+		want := "/runtime.slice/" + name + ".service"
+		if *systemd {
+			want = "/system.slice"
+		}
+		onNode(t, name+" is system", func() (bool, string) {
+			members := b.agent().Members
+			return slices.ContainsFunc(members, func(m agent.Member) bool { return m.Cgroup == want && m.Tier == tier.System && m.Present }), fmt.Sprint(members)
+		})
+	}
+	if problems := strings.Join(status(t).Problems, "; "); strings.Contains(problems, "kubelet") || strings.Contains(problems, "runtime") {
+		t.Error(problems)
 	}
 }
 

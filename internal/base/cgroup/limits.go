@@ -73,3 +73,9 @@ func Owned(root host.Root, cg string) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(stat.Uid) == os.Geteuid()
 }
+
+// Populated tells whether there are processes in cg or below it. One that cannot be asked counts as populated.
+func Populated(root host.Root, cg string) bool {
+	events, err := host.Read(root.Cgroup(filepath.Join(cg, "cgroup.events")))
+	return err != nil || strings.Contains(events, "populated 1")
+}

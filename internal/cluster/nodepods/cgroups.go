@@ -20,13 +20,18 @@ const maxDepth = 4
 //	/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1_2.slice
 //	/kubelet.slice/kubelet-kubepods.slice/...            with --cgroup-root=/kubelet
 type tree struct {
-	root host.Root
-	tops []string // cgroups named kubepods
+	root    host.Root
+	tops    []string           // cgroups named kubepods
+	strays  map[string][]found // cgroups of pods outside of them, by pod
+	outside map[uint64]string  // other cgroups outside of them, by id
 }
 
-// find looks for the kubelets' trees.
+// find looks for the kubelets' trees, and at what is beside them.
 func (t *tree) find() {
-	t.tops = nil
+	t.tops, t.strays, t.outside = nil, map[string][]found{}, map[uint64]string{}
+	if id, err := cgroup.ID(t.root, "/"); err == nil {
+		t.outside[id] = "/"
+	}
 	t.descend("/", maxDepth)
 	slices.Sort(t.tops)
 }
@@ -40,8 +45,16 @@ func (t *tree) descend(cg string, depth int) {
 			if cgroup.Owned(t.root, child) { // whoever has cgroups to himself calls them as he likes
 				t.tops = append(t.tops, child)
 			}
-		case depth > 1 && podOf(name) == "":
-			t.descend(child, depth-1)
+		case podOf(name) != "":
+		case strayOf(name) != "":
+			if cgroup.Owned(t.root, child) {
+				t.strays[strayOf(name)] = append(t.strays[strayOf(name)], found{child, c.ID})
+			}
+		default:
+			t.outside[c.ID] = child
+			if depth > 1 {
+				t.descend(child, depth-1)
+			}
 		}
 	}
 }
@@ -77,6 +90,26 @@ func (t *tree) pods(classes []string) map[string][]found {
 		}
 	}
 	return pods
+}
+
+// straying are the strays of a pod that are still there.
+func (t *tree) straying(pod string) (list []found) {
+	for _, f := range t.strays[pod] {
+		if id, err := cgroup.ID(t.root, f.cgroup); err == nil && id == f.id {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// strayOf is the pod of a container whose runtime read the kubelet's word for a pod's cgroup as that of the other cgroup
+// driver: such a cgroup is named PARENT:PREFIX:CONTAINER, and lies wherever the runtime does.
+func strayOf(name string) string {
+	parent, _, isStray := strings.Cut(name, ":")
+	if !isStray {
+		return ""
+	}
+	return podOf(parent)
 }
 
 // podOf is the pod that a cgroup's name says it is of, "" if it says none. systemd takes a dash for a slash, so that

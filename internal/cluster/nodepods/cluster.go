@@ -125,6 +125,9 @@ func (c *cluster) compare(before, after any) {
 	if isObject && areObjects {
 		old = old.DeepCopyObject().(client.Object)
 		old.SetResourceVersion(now.GetResourceVersion())
+		if pod, isPod := old.(*corev1.Pod); isPod && !ended(now.(*corev1.Pod).Status.Phase) {
+			pod.Status.Phase = now.(*corev1.Pod).Status.Phase // its tier is the same before it runs and while it does
+		}
 		if equality.Semantic.DeepEqual(old, now) {
 			return
 		}

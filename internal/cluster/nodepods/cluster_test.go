@@ -35,6 +35,7 @@ func TestCompare(t *testing.T) {
 		{name: "that it has failed", before: before, after: pod("2", func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }), told: true},
 		{name: "that it has succeeded", before: before, after: pod("2", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }), told: true},
 		{name: "that it runs", before: pod("1", func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending }), after: pod("2", func(*corev1.Pod) {})},
+		{name: "that it is to go", before: before, after: pod("2", func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} })},
 		{name: "its labels", before: before, after: pod("2", func(p *corev1.Pod) { p.Labels = map[string]string{"x": "y"} }), told: true},
 		{name: "what controls it", before: before,
 			after: pod("2", func(p *corev1.Pod) {

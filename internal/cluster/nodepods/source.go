@@ -35,7 +35,12 @@ type Source struct {
 	known        *Known               // nil: nobody has said anything yet
 	fresh        bool                 // known is the API server's word to this agent
 	unknown      map[string]time.Time // since when a pod's cgroup is there that no pod is known for
-	saved        *Known               // as last written
+	absentSince  map[string]time.Time // since when a pod runs that has no process in a cgroup
+	absent       []string             // pods of which that has been so for long
+	runtime      func() int           // the container runtime's process; 0: not known
+	services     []service
+	unasked      bool   // the kernel did not say who listens, which is told once
+	saved        *Known // as last written
 }
 
 // New watches the cluster until ctx ends, as the node of this name. It waits for a moment for what the API server says.
@@ -44,7 +49,7 @@ func New(ctx context.Context, root host.Root, own agent.Source, config *rest.Con
 	if err != nil {
 		return nil, err
 	}
-	s := &Source{Source: own, ctx: ctx, root: root, log: log, unknown: map[string]time.Time{},
+	s := &Source{Source: own, ctx: ctx, root: root, log: log, unknown: map[string]time.Time{}, absentSince: map[string]time.Time{},
 		reader: reader{cluster: cluster, node: node}, tree: tree{root: root}}
 	if s.known, err = recall(root); err != nil {
 		log.Warn("what an earlier agent knew of the cluster is lost", "error", err)
@@ -57,6 +62,9 @@ func New(ctx context.Context, root host.Root, own agent.Source, config *rest.Con
 	return s, nil
 }
 
+// RuntimeIs has the source ask for the process of the node's container runtime. Before the first Refresh.
+func (s *Source) RuntimeIs(pid func() int) { s.runtime = pid }
+
 // Changed receives after a change in the cluster.
 func (s *Source) Changed() <-chan struct{} { return s.reader.changed }
 
@@ -64,6 +72,12 @@ func (s *Source) Changed() <-chan struct{} { return s.reader.changed }
 func (s *Source) Refresh() {
 	s.Source.Refresh()
 	s.tree.find()
+	s.findServices()
+	if s.fresh {
+		if running, err := s.reader.running(s.ctx); err == nil { // Look tells of an error
+			s.lookForAbsent(running, time.Now())
+		}
+	}
 	s.save()
 }
 
@@ -100,6 +114,9 @@ func (s *Source) Look() agent.Wanted {
 	}
 	w.Problems = append(w.Problems, s.known.Problems...)
 	s.add(&w, s.tree.pods(classes))
+	s.addStrays(&w)
+	s.tellOfAbsent(&w)
+	s.addServices(&w)
 	return w
 }
 

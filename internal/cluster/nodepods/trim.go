@@ -26,14 +26,14 @@ func trimPod(object any) (any, error) {
 			Containers: resourcesOf(pod.Spec.Containers), InitContainers: resourcesOf(pod.Spec.InitContainers),
 			Resources: pod.Spec.Resources, Overhead: pod.Spec.Overhead,
 		},
-		Status: corev1.PodStatus{Phase: trimPhase(pod.Status.Phase), QOSClass: pod.Status.QOSClass},
+		Status: corev1.PodStatus{Phase: trimPhase(pod), QOSClass: pod.Status.QOSClass},
 	}
 	return trimmed, nil
 }
 
-// trimPhase keeps of a phase whether the pod has ended: its tier is the same before it runs and while it does.
-func trimPhase(phase corev1.PodPhase) corev1.PodPhase {
-	if ended(phase) {
+// trimPhase keeps of a phase whether the pod has ended, or runs and is to go on.
+func trimPhase(pod *corev1.Pod) corev1.PodPhase {
+	if phase := pod.Status.Phase; ended(phase) || phase == corev1.PodRunning && pod.DeletionTimestamp == nil {
 		return phase
 	}
 	return ""

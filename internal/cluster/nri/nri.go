@@ -16,10 +16,12 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"github.com/containerd/nri/pkg/api"
 	"github.com/containerd/nri/pkg/stub"
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -38,7 +40,11 @@ type Plugin struct {
 	settle func(context.Context) bool
 	log    *slog.Logger
 	told   bool // that the runtime cannot be reached
+	pid    atomic.Int32
 }
+
+// PID is the process that listens at the socket; 0 while it is not known. The kernel says it, not the runtime.
+func (p *Plugin) PID() int { return int(p.pid.Load()) }
 
 // New makes one for the runtime at socket; settle returns once what is on the node has its tiers.
 func New(socket string, settle func(context.Context) bool, log *slog.Logger) *Plugin {
@@ -76,6 +82,7 @@ func (p *Plugin) connect(ctx context.Context) (connected bool, err error) {
 		return false, err
 	}
 	defer conn.Close()
+	p.pid.Store(listener(conn))
 	h := &handler{settle: p.settle, log: p.log, configured: make(chan string, 1)}
 	s, err := stub.New(h, stub.WithConnection(conn), stub.WithPluginName(name), stub.WithPluginIdx(index), stub.WithLogger(quiet{}))
 	if err != nil {
@@ -93,6 +100,20 @@ func (p *Plugin) connect(ctx context.Context) (connected bool, err error) {
 	case <-time.After(registerWithin): // closing the connection ends the rest
 		return false, errors.New("it does not answer")
 	}
+}
+
+// listener is the process at the other end; 0: the kernel does not say.
+func listener(conn net.Conn) (pid int32) {
+	socket, err := conn.(*net.UnixConn).SyscallConn()
+	if err != nil {
+		return 0
+	}
+	_ = socket.Control(func(fd uintptr) {
+		if peer, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
+			pid = peer.Pid
+		}
+	})
+	return pid
 }
 
 // handler has what the runtime asks.
