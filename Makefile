@@ -108,7 +108,7 @@ capacity-scale: ## what the planner finds for 1,000 nodes and 20,000 pods within
 	$(GO) test -count=1 -v -tags scale -timeout 20m ./internal/capacity/plan -run TestSize
 
 kubernetes-node: lab-deps kubernetes ## what a whole cluster needs beside: controllers, kubelet, containerd; another 5 minutes
-	nice scripts/kubernetes.sh build/kubernetes kube-controller-manager kubelet \
+	nice scripts/kubernetes.sh build/kubernetes kube-controller-manager kubelet kubectl \
 		containerd containerd-shim-runc-v2 ctr runc ptp loopback host-local
 
 IMAGE := build/images/image
@@ -121,7 +121,7 @@ images: build temper-agent temper-controller | build/images ## Temper's containe
 # Busybox is the lab's: what pods of the test run, and what holds a pod's namespaces.
 # SYSTEMD=1: systemd is the node's first process, and makes the pods' cgroups.
 e2e: ## Temper on a node with a real kubelet and containerd, in a virtual machine; SYSTEMD=1: with systemd; RECORDS=records/agent: keep what exec took
-e2e-quick: E2E := -test.run '^(TestNodeIsReady|TestAgentEnforces|TestKubeletAndRuntimeAreSystem|TestContainersAreConfined|TestRuntimeTellsTheAgent|TestTierBeforeFirstInstruction|TestPodsLandInTheirTiers)$$'
+e2e-quick: E2E := -test.run '^(TestNodeIsReady|TestAgentEnforces|TestKubeletAndRuntimeAreSystem|TestStartPage|TestContainersAreConfined|TestRuntimeTellsTheAgent|TestTierBeforeFirstInstruction|TestPodsLandInTheirTiers)$$'
 e2e-quick: ## of that, only: the node enforces, pods are in their tiers, and before their first instruction
 e2e e2e-quick: ON_SYSTEMD := $(if $(SYSTEMD),-systemd)
 e2e e2e-quick: lab-deps kubernetes-node images

@@ -41,7 +41,7 @@ runc() (
 for program; do
 	case $program in
 	etcd) of_kubernetes etcd go.etcd.io/etcd/server/v3 ;;
-	kube-apiserver | kube-scheduler | kube-controller-manager | kubelet) of_kubernetes "$program" "k8s.io/kubernetes/cmd/$program" ;;
+	kube-apiserver | kube-scheduler | kube-controller-manager | kubelet | kubectl) of_kubernetes "$program" "k8s.io/kubernetes/cmd/$program" ;;
 	containerd | containerd-shim-runc-v2 | ctr) of node "$program" "github.com/containerd/containerd/v2/cmd/$program" ;;
 	ptp | loopback) of node "$program" "github.com/containernetworking/plugins/plugins/main/$program" ;;
 	host-local) of node "$program" "github.com/containernetworking/plugins/plugins/ipam/$program" ;;

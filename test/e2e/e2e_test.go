@@ -94,12 +94,17 @@ func prepare() (err error) {
 	return install()
 }
 
-// install installs the chart, and tells the agents where the API server is: no kube-proxy runs here. On a busy host a
+// install installs the chart by the start page's line, and tells the agents where the API server is: no kube-proxy runs here. On a busy host a
 // node this slow takes up to a minute to start a container again.
 func install() error {
 	api := plane.ControlPlane.GetAPIServer().SecureServing
-	return helm(context.Background(), "install", "../../charts/temper", "--create-namespace",
+	command, err := pageCommand("helm install temper charts/temper")
+	if err != nil {
+		return err
+	}
+	args := append(strings.Fields(command)[1:], "--kubeconfig", plane.kubeconfig,
 		"--set", "heartbeatTimeoutSeconds=300,apiServer.host="+api.Address+",apiServer.port="+api.Port)
+	return build(context.Background(), repository, filepath.Join(*programs, "helm"), args...)
 }
 
 // release is the namespace that Temper is installed in.

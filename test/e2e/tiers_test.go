@@ -34,15 +34,15 @@ func resources(cpu, memory string) corev1.ResourceList {
 
 // Pods of each QoS class are in the tier that the default policy gives them.
 func TestPodsLandInTheirTiers(t *testing.T) {
-	shop := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", Labels: map[string]string{v1alpha1.HighestTierLabel: "critical"}}}
-	if err := cluster.Create(t.Context(), shop); err != nil {
+	books := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "books", Labels: map[string]string{v1alpha1.HighestTierLabel: "critical"}}}
+	if err := cluster.Create(t.Context(), books); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the namespace has its account", func() (bool, string) {
-		err := get(t, &corev1.ServiceAccount{}, "shop", "default")
+		err := get(t, &corev1.ServiceAccount{}, "books", "default")
 		return err == nil, "none yet"
 	})
-	guaranteed, burstable, bestEffort := podOf("shop", "guaranteed", forever), podOf("shop", "burstable", forever), podOf("shop", "besteffort", forever)
+	guaranteed, burstable, bestEffort := podOf("books", "guaranteed", forever), podOf("books", "burstable", forever), podOf("books", "besteffort", forever)
 	guaranteed.Spec.PriorityClassName = "temper-critical"
 	guaranteed.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: resources("500m", "20Mi"), Limits: resources("500m", "20Mi")}
 	burstable.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: resources("100m", "20Mi")}
