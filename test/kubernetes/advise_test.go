@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -203,12 +204,17 @@ func (c *adviseCluster) install() {
 	policy, err := objects(filepath.Join(manifests, "tierpolicy.yaml"))
 	c.must(err)
 	c.must(c.Create(c.Context(), policy[0]))
-	for name, reported := range map[string]time.Time{"b": time.Now(), "d": time.Now().Add(-time.Hour)} {
+	// Both nodes' clocks are an hour behind. Of d's report nobody but the node itself says when it was: it is too old.
+	reported := time.Now().Add(-time.Hour)
+	for _, name := range []string{"b", "d"} {
 		report := &v1alpha1.TemperNode{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		c.must(c.Create(c.Context(), report))
 		report.Status = v1alpha1.TemperNodeStatus{Reported: metav1.NewTime(reported), Conditions: []metav1.Condition{
 			{Type: v1alpha1.ConditionEnforced, Status: metav1.ConditionTrue, Reason: "Attached", LastTransitionTime: metav1.NewTime(reported)}}}
 		c.must(c.Status().Update(c.Context(), report))
+		if name == "d" {
+			c.must(c.Patch(c.Context(), report, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"managedFields":[{}]}}`))))
+		}
 	}
 	c.must(c.Delete(c.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-0"}}, client.GracePeriodSeconds(0)))
 	c.pod("shop", "web", "web-0", "a", "2", "temper-critical")

@@ -107,7 +107,7 @@ func (r *Result) tidy(now time.Time) {
 	r.dropStrays("they are left out", true)
 	r.leaveOut()
 	for _, report := range r.TemperNodes {
-		if fleet.IsStale(report.Status, now) {
+		if fleet.IsStale(report, now) {
 			report.Status.Conditions = slices.DeleteFunc(report.Status.Conditions, func(c metav1.Condition) bool { return c.Type == v1alpha1.ConditionEnforced })
 			r.note("the report of node %s is too old to count: its agent is gone, or cannot reach the API server", report.Name)
 		}

@@ -38,7 +38,7 @@ var scalingChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool 
 
 // isEnforced is whether a node's agent says so, and has done so lately.
 func isEnforced(report *v1alpha1.TemperNode, now time.Time) bool {
-	return enforced(report) && !fleet.IsStale(report.Status, now)
+	return enforced(report) && !fleet.IsStale(report, now)
 }
 
 // look asks the guard what it makes of the nodes. Cordoned ones do not count: no pod comes to them.

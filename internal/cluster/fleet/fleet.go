@@ -24,14 +24,18 @@ import (
 // staleAfter is the age of a report from which on its agent is taken for gone: it reports once a minute.
 const staleAfter = 3 * time.Minute
 
+// clockMayDiffer is by how much the API server's clock and a node's may differ before that is told.
+const clockMayDiffer = 30 * time.Second
+
 // Agents selects the agents' pods, by the label that the chart gives them.
 var Agents = client.MatchingLabels{"app.kubernetes.io/name": "temper-agent"}
 
 // Node is one node's report.
 type Node struct {
-	Name  string `json:"name"`
-	Stale bool   `json:"stale"`           // the agent is gone, or cannot reach the API server
-	Agent string `json:"agent,omitempty"` // what is wrong with it, of what All knows
+	Name  string    `json:"name"`
+	Stale bool      `json:"stale"`           // the agent is gone, or cannot reach the API server
+	Agent string    `json:"agent,omitempty"` // what is wrong with it, of what All knows
+	Heard time.Time `json:"heard,omitzero"`  // when the API server took the report, by its clock
 	v1alpha1.TemperNodeStatus
 }
 
@@ -55,15 +59,29 @@ func Nodes(ctx context.Context, cluster client.Reader, names []string, now time.
 	}
 	nodes := []Node{}
 	for _, item := range list.Items {
-		nodes = append(nodes, Node{Name: item.Name, Stale: IsStale(item.Status, now), TemperNodeStatus: item.Status})
+		nodes = append(nodes, Node{Name: item.Name, Stale: IsStale(&item, now), Heard: heard(&item), TemperNodeStatus: item.Status})
 	}
 	slices.SortFunc(nodes, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
 	return nodes, nil
 }
 
 // IsStale is whether a report is so old that nothing in it counts.
-func IsStale(report v1alpha1.TemperNodeStatus, now time.Time) bool {
-	return now.Sub(report.Reported.Time) > staleAfter
+func IsStale(report *v1alpha1.TemperNode, now time.Time) bool {
+	return now.Sub(heard(report)) > staleAfter
+}
+
+// heard is when the API server took a node's last report, by its own clock: a node's may be off. Where somebody has removed
+// the managed fields that say it, it is when the agent says.
+func heard(report *v1alpha1.TemperNode) (last time.Time) {
+	for _, fields := range report.ManagedFields {
+		if fields.Subresource == "status" && fields.Time != nil && fields.Time.After(last) {
+			last = fields.Time.Time
+		}
+	}
+	if last.IsZero() {
+		return report.Status.Reported.Time
+	}
+	return last
 }
 
 // Write shows one line a node.
@@ -148,7 +166,11 @@ func (n Node) tier(name v1alpha1.Tier) v1alpha1.TierStatus {
 func (n Node) reported(now time.Time) string {
 	text := "never"
 	if !n.Reported.IsZero() {
-		text = host.Ago(now.Sub(n.Reported.Time))
+		at := n.Heard
+		if at.IsZero() {
+			at = n.Reported.Time
+		}
+		text = host.Ago(now.Sub(at)) + clock(n.Reported.Sub(at))
 	}
 	switch {
 	case n.Agent != "":
@@ -157,6 +179,17 @@ func (n Node) reported(now time.Time) string {
 		text += ": its agent is gone, or cannot reach the API server"
 	}
 	return text
+}
+
+// clock says what a node's clock is off by, if that is more than a report may take on its way.
+func clock(ahead time.Duration) string {
+	switch {
+	case ahead > clockMayDiffer:
+		return ", its clock is " + duration.HumanDuration(ahead) + " ahead"
+	case ahead < -clockMayDiffer:
+		return ", its clock is " + duration.HumanDuration(-ahead) + " behind"
+	}
+	return ""
 }
 
 // wait is a duration that was counted in buckets: it is at most this.

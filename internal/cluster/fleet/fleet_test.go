@@ -35,9 +35,17 @@ func TestWrite(t *testing.T) {
 	}
 	ahead := enforced
 	ahead.Reported = metav1.NewTime(now.Add(10 * time.Minute))
-	nodes := []Node{{"a", false, "", enforced}, {"b", true, "", stale}, {"c", false, "", left}, {"d", true, "", v1alpha1.TemperNodeStatus{}},
-		{"e", false, "", ahead}, {"f", true, "no agent's pod is there, and no DaemonSet of agents is", v1alpha1.TemperNodeStatus{}},
-		{"g", false, "agent's pod temper-system/temper-agent-x is not ready: its log says why", left}}
+	nodes := []Node{
+		{Name: "a", TemperNodeStatus: enforced},
+		{Name: "b", Stale: true, TemperNodeStatus: stale},
+		{Name: "c", TemperNodeStatus: left},
+		{Name: "d", Stale: true},
+		{Name: "e", TemperNodeStatus: ahead},
+		{Name: "f", Stale: true, Agent: "no agent's pod is there, and no DaemonSet of agents is"},
+		{Name: "g", Agent: "agent's pod temper-system/temper-agent-x is not ready: its log says why", TemperNodeStatus: left},
+		{Name: "h", Heard: now.Add(-5 * time.Second), TemperNodeStatus: ahead},
+		{Name: "i", Heard: now.Add(-5 * time.Second), TemperNodeStatus: stale},
+	}
 	for _, c := range []struct {
 		node int
 		pod  string
@@ -65,5 +73,34 @@ func TestWrite(t *testing.T) {
 	WriteOne(&none, nodes[0], now)
 	if !strings.Contains(none.String(), "\nreservation  of no CPU: critical pods request none") {
 		t.Errorf("nothing is reserved, and the table says\n%s", none.String())
+	}
+}
+
+// The API server's clock counts where it says when it took a report, and a node's own where it does not.
+func TestReportsAgeByTheClockOfTheAPIServer(t *testing.T) {
+	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+	took := func(subresource string, ago time.Duration) metav1.ManagedFieldsEntry {
+		return metav1.ManagedFieldsEntry{Subresource: subresource, Time: &metav1.Time{Time: now.Add(-ago)}}
+	}
+	for _, c := range []struct {
+		name     string
+		reported time.Duration // ago
+		fields   []metav1.ManagedFieldsEntry
+		stale    bool
+	}{
+		{"just now", 0, []metav1.ManagedFieldsEntry{took("status", 0)}, false},
+		{"a clock that is behind", time.Hour, []metav1.ManagedFieldsEntry{took("status", time.Minute)}, false},
+		{"a clock that is ahead", -time.Hour, []metav1.ManagedFieldsEntry{took("status", 4*time.Minute)}, true},
+		{"who writes something else does not report", 0, []metav1.ManagedFieldsEntry{took("status", 4*time.Minute), took("", 0)}, true},
+		{"of two the last", 0, []metav1.ManagedFieldsEntry{took("status", time.Minute), took("status", time.Hour)}, false},
+		{"without managed fields, new", time.Minute, nil, false},
+		{"without managed fields, old", time.Hour, nil, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			report := &v1alpha1.TemperNode{ObjectMeta: metav1.ObjectMeta{ManagedFields: c.fields}, Status: v1alpha1.TemperNodeStatus{Reported: metav1.NewTime(now.Add(-c.reported))}}
+			if got := IsStale(report, now); got != c.stale {
+				t.Errorf("stale %t, want %t", got, c.stale)
+			}
+		})
 	}
 }
