@@ -47,13 +47,13 @@ temper-lab: sched | bin
 pathfence-top: | bin
 	CGO_ENABLED=0 $(GO) build $(GOFLAGS_REPRODUCIBLE) $(STAMP_COMMIT) -o bin/pathfence ./cmd/pathfence
 
-temper-agent: sched | bin
+temper-agent: sched | bin ## bin/temper-agent: what runs on a node of a cluster
 	CGO_ENABLED=0 $(GO) build $(GOFLAGS_REPRODUCIBLE) $(STAMP) -o bin/temper-agent ./cmd/temper-agent
 
 temper-controller: sched | bin
 	CGO_ENABLED=0 $(GO) build $(GOFLAGS_REPRODUCIBLE) $(STAMP) -o bin/temper-controller ./cmd/temper-controller
 
-kubectl-temper: sched | bin
+kubectl-temper: sched | bin ## bin/kubectl-temper: the plugin for kubectl
 	CGO_ENABLED=0 $(GO) build $(GOFLAGS_REPRODUCIBLE) $(STAMP) -o bin/kubectl-temper ./cmd/kubectl-temper
 
 sched: | bin build/guest

@@ -13,7 +13,7 @@ struct options options = {
 };
 
 static const char help[] =
-	"scx_temper: a scheduler that keeps latency-critical and best-effort work apart\n"
+	"scx_temper: a scheduler that keeps latency-critical and background work apart\n"
 	"\n"
 	"usage: scx_temper [OPTION]...\n"
 	"\n"

@@ -13,9 +13,9 @@ func main() { cli.Main(newRootCommand()) }
 func newRootCommand() *cobra.Command {
 	root := cli.Prepare(&cobra.Command{
 		Use:   "temper",
-		Short: "Run latency-critical and best-effort work side by side",
-		Long: `Temper runs latency-critical services and best-effort work side by side on one node.
-The services keep the tail latency that they have alone; the best-effort work gets the CPU time they leave.`,
+		Short: "Run latency-critical and background work side by side",
+		Long: `Temper runs latency-critical services and background work side by side on one node.
+The services keep the tail latency that they have alone; the background work gets the CPU time they leave.`,
 	})
 	root.AddCommand(newAgentCommand(), newRunCommand(), newStatusCommand(), newTopCommand(), newMetricsCommand(), newDoctorCommand(), newObserveCommand(), newSafeModeCommand())
 	cli.HasVersion(root, temper.Identity())

@@ -145,3 +145,41 @@ func runC(t *testing.T, statements []string) string {
 	}
 	return strings.TrimSpace(string(out))
 }
+
+// Of a node, each figure is the sum or the maximum of its CPUs': none is left out.
+func TestFiguresOfCPUsAreAddedUp(t *testing.T) {
+	var one, sum Stats
+	ones := func(v reflect.Value) {
+		switch v.Kind() {
+		case reflect.Uint64, reflect.Uint32:
+			v.SetUint(1)
+		default:
+			t.Fatalf("this test knows no figure of kind %s", v.Kind())
+		}
+	}
+	visit(reflect.ValueOf(&one).Elem(), "", func(_ string, v reflect.Value) { ones(v) })
+	sum.Add(one)
+	visit(reflect.ValueOf(&sum).Elem(), "Stats", func(name string, v reflect.Value) {
+		if v.Uint() != 1 {
+			t.Errorf("%s of one CPU that has 1 is %d, want 1", name, v.Uint())
+		}
+	})
+}
+
+// visit calls f with each figure in a struct or an array, by its name.
+func visit(v reflect.Value, name string, f func(name string, v reflect.Value)) {
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				visit(v.Field(i), name+"."+v.Type().Field(i).Name, f)
+			}
+		}
+	case reflect.Array:
+		for i := range v.Len() {
+			visit(v.Index(i), fmt.Sprintf("%s[%d]", name, i), f)
+		}
+	default:
+		f(name, v)
+	}
+}
