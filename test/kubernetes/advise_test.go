@@ -207,7 +207,8 @@ func (c *adviseCluster) install() {
 	// Both nodes' clocks are an hour behind. Of d's report nobody but the node itself says when it was: it is too old.
 	reported := time.Now().Add(-time.Hour)
 	for _, name := range []string{"b", "d"} {
-		report := &v1alpha1.TemperNode{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		owner := metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: name, UID: "of-its-node"} // without any field of its own nobody notes who wrote it
+		report := &v1alpha1.TemperNode{ObjectMeta: metav1.ObjectMeta{Name: name, OwnerReferences: []metav1.OwnerReference{owner}}}
 		c.must(c.Create(c.Context(), report))
 		report.Status = v1alpha1.TemperNodeStatus{Reported: metav1.NewTime(reported), Conditions: []metav1.Condition{
 			{Type: v1alpha1.ConditionEnforced, Status: metav1.ConditionTrue, Reason: "Attached", LastTransitionTime: metav1.NewTime(reported)}}}

@@ -214,6 +214,12 @@ func TestAgentGivesPodsTheirTiers(t *testing.T) {
 		t.Error("cpu.idle is not what the tiers say")
 	}
 
+	var report v1alpha1.TemperNode
+	if err := cluster.Get(t.Context(), client.ObjectKey{Name: n.name}, &report); err != nil || !slices.ContainsFunc(report.ManagedFields, func(f metav1.ManagedFieldsEntry) bool {
+		return f.Subresource == "status" && f.Time != nil
+	}) {
+		t.Errorf("%v, %+v: want when the API server took the report", err, report.ManagedFields)
+	}
 	out, errs, status := kubectlTemper(t, server.KubeConfig, "status")
 	if line := regexp.MustCompile(`(?m)^` + n.name + ` +cpu.idle +no \(Failed\) +default +1 +1 +0 +\S+ ago$`); status != 0 || !line.MatchString(out) {
 		t.Errorf("status %d: %s%s", status, out, errs)

@@ -17,6 +17,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -46,7 +47,7 @@ type consolidating struct {
 
 func consolidationCluster(t *testing.T) *consolidating {
 	t.Helper()
-	cluster, e := schedulingCluster(t, collect.Scheme(coordinationv1.AddToScheme), manifests+"/crds")
+	cluster, e := schedulingCluster(t, collect.Scheme(coordinationv1.AddToScheme, rbacv1.AddToScheme), manifests+"/crds")
 	c := &consolidating{&realCluster{T: t, Client: cluster}, e.Config, e.KubeConfig, &sync.Mutex{}}
 	for _, name := range []string{sample.Namespace, "temper-system"} {
 		c.must(c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))

@@ -5,6 +5,7 @@ package kubernetes
 import (
 	"context"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -182,4 +184,43 @@ func TestConsolidationRefuses(t *testing.T) {
 			c.empty()
 		})
 	}
+}
+
+// Who may not write the Lease is told that, by the API server's own words.
+func TestConsolidationNamesWhatMayNotBeWritten(t *testing.T) {
+	c := consolidationCluster(t)
+	meta := metav1.ObjectMeta{Namespace: "temper-system", Name: "reads-leases"}
+	c.must(c.Create(t.Context(), &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get"}}}}))
+	c.must(c.Create(t.Context(), &rbacv1.RoleBinding{ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "reader"}}}))
+	for _, row := range []struct {
+		name  string
+		there bool
+		want  string
+	}{
+		{"no Lease yet", false, `cannot be written: leases.coordination.k8s.io is forbidden: User "reader" cannot create resource "leases"`},
+		{"a Lease that nobody holds", true, `cannot be written: leases.coordination.k8s.io "temper-consolidate" is forbidden: User "reader" cannot update resource "leases"`},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: meta.Namespace, Name: consolidate.LeaseName}}
+			if row.there {
+				c.must(c.Create(t.Context(), lease))
+				defer func() { c.must(c.Delete(context.WithoutCancel(t.Context()), lease)) }()
+			}
+			e := c.executor("reader", func(next http.RoundTripper) http.RoundTripper { return asReader{next} })
+			e.Timing.Lease = time.Second
+			if _, err := e.Sweep(t.Context()); err == nil || !strings.Contains(err.Error(), row.want) {
+				t.Errorf("%v; want an error with %q", err, row.want)
+			}
+		})
+	}
+}
+
+// asReader makes a user of who asks.
+type asReader struct{ http.RoundTripper }
+
+func (r asReader) RoundTrip(request *http.Request) (*http.Response, error) {
+	request = request.Clone(request.Context())
+	request.Header.Set("Impersonate-User", "reader")
+	return r.RoundTripper.RoundTrip(request)
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
@@ -103,10 +105,18 @@ func (e *Executor) notHeld(ctx context.Context, holder string) error {
 	if holder != "" && holder != e.Owner {
 		return &HeldError{e.Namespace, holder}
 	}
-	// The library has logged the reason, where nobody reads it: so ask once more.
-	lease, err := e.Leases.Leases(e.Namespace).Get(ctx, LeaseName, metav1.GetOptions{})
-	if err == nil {
-		return fmt.Errorf("the Lease %s/%s cannot be written: may you update it?", lease.Namespace, lease.Name)
+	// The library has logged the reason, where nobody reads it: so ask once more, and change nothing.
+	leases, never := e.Leases.Leases(e.Namespace), []string{metav1.DryRunAll}
+	lease, err := leases.Get(ctx, LeaseName, metav1.GetOptions{})
+	switch {
+	case err == nil:
+		_, err = leases.Update(ctx, lease, metav1.UpdateOptions{DryRun: never})
+	case apierrors.IsNotFound(err):
+		lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: LeaseName}}
+		_, err = leases.Create(ctx, lease, metav1.CreateOptions{DryRun: never})
 	}
-	return fmt.Errorf("the Lease %s/%s cannot be made or read: %w", e.Namespace, LeaseName, err)
+	if err != nil {
+		return fmt.Errorf("the Lease %s/%s cannot be written: %w", e.Namespace, LeaseName, err)
+	}
+	return fmt.Errorf("the Lease %s/%s could not be had, and is free now", e.Namespace, LeaseName)
 }
