@@ -9,8 +9,9 @@ import (
 )
 
 // maxDepth is how far below the cgroup root the kubelet's tree is looked for. A kubelet in a container that has the
-// node's whole tree before it keeps its pods a few levels down.
-const maxDepth = 4
+// node's whole tree before it keeps its pods two levels below the container's cgroup, which Podman's has at the third, and
+// a container in a container at the fourth.
+const maxDepth = 6
 
 // tree is where a node's kubelets keep their pods' cgroups:
 //
@@ -19,6 +20,8 @@ const maxDepth = 4
 //	/kubepods.slice/kubepods-pod1_2.slice                cgroup driver systemd
 //	/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1_2.slice
 //	/kubelet.slice/kubelet-kubepods.slice/...            with --cgroup-root=/kubelet
+//
+// What is below a pod's cgroup, a runtime names as it likes, and has the pod's tier.
 type tree struct {
 	root    host.Root
 	tops    []string           // cgroups named kubepods
