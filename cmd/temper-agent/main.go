@@ -36,6 +36,7 @@ func main() { cli.Main(newRootCommand()) }
 type options struct {
 	node, root, config, loader, metrics, ready, kubeconfig, daemonSet, nri string
 	heartbeat                                                              heartbeat
+	system                                                                 cgroups
 	safeMode                                                               bool
 	level                                                                  slog.Level
 }
@@ -70,6 +71,7 @@ SIGTERM does the one or the other, as that DaemonSet has another agent come or n
 	flags.StringVar(&o.daemonSet, "daemonset", "", "`NAMESPACE/NAME` of the DaemonSet whose pod this is (default: none)")
 	flags.StringVar(&o.nri, "nri", "", "`SOCKET` at which the container runtime says when containers start (default: none)")
 	flags.Var(&o.heartbeat, "heartbeat-timeout", "`DURATION` for which the scheduler waits for the next agent before it leaves by itself; 0: for ever")
+	flags.Var(&o.system, "system-cgroup", "`CGROUP` whose tier is system, as system.slice's is; may be given more than once")
 	flags.TextVar(&o.level, "log-level", slog.LevelInfo, "least `LEVEL` that is logged: debug, info, warn or error")
 	flags.BoolVar(&o.safeMode, "safe-mode", false, "leave the node to the kernel's own scheduler")
 	flags.StringVar(&o.root, "host-root", "/", "`DIR` where the node's file system is mounted")
@@ -103,7 +105,7 @@ func run(cmd *cobra.Command, o options) error {
 	if err != nil {
 		return err
 	}
-	given := nodepods.Given{Source: own, HeartbeatTimeout: time.Duration(o.heartbeat), SafeMode: o.safeMode}
+	given := nodepods.Given{Source: own, HeartbeatTimeout: time.Duration(o.heartbeat), SafeMode: o.safeMode, System: o.system}
 	source, err := nodepods.New(ctx, root, given, cluster, o.node, words)
 	if err != nil {
 		return err

@@ -1,9 +1,12 @@
 package nodepods
 
 import (
+	"reflect"
+	"strings"
 	"testing"
 	"time"
 
+	"temper.dev/temper/internal/base/tier"
 	"temper.dev/temper/internal/node/agent"
 	"temper.dev/temper/internal/node/config"
 )
@@ -32,6 +35,23 @@ func TestGiven(t *testing.T) {
 	own.Off = &agent.Off{Reason: agent.OffByFile}
 	if w := (Given{Source: own, SafeMode: true}).Look(); w.Off.Reason != agent.OffByFile {
 		t.Error("the file's reason is lost")
+	}
+}
+
+// A cgroup that was given is system, whether it is there or not, unless the node itself says otherwise.
+func TestGivenSystemCgroups(t *testing.T) {
+	own := node{agent.Wanted{Config: &config.Config{}}}
+	own.Add(agent.Member{Cgroup: "/podruntime", Tier: tier.Standard, Source: "config"})
+	w := Given{Source: own, System: []string{"/runtime.slice", "/podruntime"}}.Look()
+	want := []agent.Member{
+		{Cgroup: "/podruntime", Tier: tier.Standard, Source: "config"},
+		{Cgroup: "/runtime.slice", Tier: tier.System, Source: "flag"},
+	}
+	if !reflect.DeepEqual(w.Members, want) {
+		t.Errorf("%+v, want %+v", w.Members, want)
+	}
+	if problem := "/podruntime is standard by config and system by flag"; len(w.Problems) != 1 || !strings.Contains(w.Problems[0], problem) {
+		t.Errorf("%q, want %q", w.Problems, problem)
 	}
 }
 

@@ -15,7 +15,7 @@ type Member struct {
 	Cgroup  string    `json:"cgroup"`
 	Tier    tier.Tier `json:"tier"`
 	Limits  string    `json:"limits,omitempty"` // mode of the pod's own; "": the node's
-	Source  string    `json:"source"`           // "config", "run", the unit's name, "pod", "the kubelet" or "the container runtime"
+	Source  string    `json:"source"`           // "config", "flag", "run", the unit's name, "pod", "the kubelet" or "the container runtime"
 	Pod     string    `json:"pod,omitempty"`    // namespace/name
 	Reason  string    `json:"reason,omitempty"` // for a pod's tier
 	Present bool      `json:"present"`
