@@ -98,7 +98,7 @@ kubernetes: ## etcd, kube-apiserver, kube-scheduler and helm from source, in bui
 
 test-kubernetes: kubernetes kubectl-temper temper-agent temper-controller ## what Temper adds to a cluster, in a real API server
 	TEMPER_KUBERNETES=$(CURDIR)/build/kubernetes $(GO) test -count=1 -timeout 20m -tags kubernetes ./test/kubernetes
-	cd tools/chart && TEMPER_KUBERNETES=$(CURDIR)/build/kubernetes $(GO) test -count=1 -tags kubernetes -run RandomValues .
+	cd tools/chart && TEMPER_KUBERNETES=$(CURDIR)/build/kubernetes $(GO) test -count=1 -tags kubernetes -run 'RandomValues|Platforms|QuotaForClasses|SCC' .
 
 scale: kubernetes temper-agent ## what the agent takes on a node of 110 pods, and with 20 pods a second: records/agent; an API server that is away for 10 minutes; takes 17
 	TEMPER_KUBERNETES=$(CURDIR)/build/kubernetes $(GO) test -count=1 -v -tags kubernetes,scale -timeout 40m ./test/kubernetes \

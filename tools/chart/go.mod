@@ -7,6 +7,7 @@ tool helm.sh/helm/v4/cmd/helm
 
 require (
 	github.com/brianvoe/gofakeit/v7 v7.18.3
+	github.com/openshift/api v3.9.0+incompatible
 	github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring v0.88.0
 	helm.sh/helm/v4 v4.3.1
 	k8s.io/api v0.37.1
@@ -64,6 +65,7 @@ require (
 	github.com/go-openapi/swag/yamlutils v0.27.1 // indirect
 	github.com/gobwas/glob v0.2.3 // indirect
 	github.com/gofrs/flock v0.13.0 // indirect
+	github.com/gogo/protobuf v1.3.2 // indirect
 	github.com/google/btree v1.1.3 // indirect
 	github.com/google/gnostic-models v0.7.1 // indirect
 	github.com/google/uuid v1.6.0 // indirect

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/brianvoe/gofakeit/v7"
+	security "github.com/openshift/api/security/v1"
 	monitoring "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -130,7 +131,8 @@ func TestRandomValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	delete(schema["properties"].(map[string]any), "global") // Helm's own
-	cluster := apiServer(t)
+	cluster := apiServer(t, "", "")
+	home(t, cluster, defaultNamespace, nil)
 	asked, made := map[string]bool{}, 0
 	for i := range *seeds {
 		seed := *firstSeed + uint64(i)
@@ -174,12 +176,20 @@ func TestRandomValues(t *testing.T) {
 	}
 }
 
-// valid says what is wrong with an object. The API server does not know those of Prometheus' operator; its types do.
+// valid says what is wrong with a document.
 func valid(t *testing.T, cluster client.Client, document string) error {
+	t.Helper()
 	var object unstructured.Unstructured
 	if err := yaml.UnmarshalStrict([]byte(document), &object.Object); err != nil || object.Object == nil {
 		return err
 	}
+	return taken(t, cluster, &object)
+}
+
+// taken says what is wrong with an object. The API server does not know those of Prometheus' operator and of OpenShift; their
+// types do.
+func taken(t *testing.T, cluster client.Client, object *unstructured.Unstructured) error {
+	t.Helper()
 	var typed any
 	switch object.GetKind() {
 	case "PodMonitor":
@@ -188,19 +198,30 @@ func valid(t *testing.T, cluster client.Client, document string) error {
 		typed = &monitoring.ServiceMonitor{}
 	case "PrometheusRule":
 		typed = &monitoring.PrometheusRule{}
+	case "SecurityContextConstraints":
+		typed = &security.SecurityContextConstraints{}
 	default:
-		return cluster.Create(t.Context(), &object, client.DryRunAll)
+		return cluster.Create(t.Context(), object.DeepCopy(), client.DryRunAll)
 	}
 	return runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, typed, true)
 }
 
-// apiServer is a client of one that knows the chart's kinds, and refuses fields that it does not know.
-func apiServer(t *testing.T) client.Client {
+// apiServer is a client of one that knows the chart's kinds, and refuses fields that it does not know. A plugin of admission
+// may have a configuration, as YAML.
+func apiServer(t *testing.T, plugin, configuration string) client.Client {
 	t.Helper()
 	programs := os.Getenv("TEMPER_KUBERNETES")
 	e := &envtest.Environment{CRDDirectoryPaths: []string{folder + "/crds"}, ErrorIfCRDPathMissing: true, ControlPlaneStartTimeout: 2 * time.Minute}
 	e.ControlPlane.GetAPIServer().Path = filepath.Join(programs, "kube-apiserver")
 	e.ControlPlane.Etcd = &envtest.Etcd{Path: filepath.Join(programs, "etcd"), StartTimeout: 2 * time.Minute}
+	if plugin != "" {
+		file := filepath.Join(t.TempDir(), "admission.yaml")
+		text := "apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration\nplugins:\n- name: " + plugin + "\n  configuration:" + configuration
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		e.ControlPlane.GetAPIServer().Configure().Set("admission-control-config-file", file)
+	}
 	config, err := e.Start()
 	if err != nil {
 		t.Fatalf("the API server does not start; 'make kubernetes' builds it: %v", err)
@@ -215,9 +236,13 @@ func apiServer(t *testing.T) client.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: defaultNamespace}}
-	if err := cluster.Create(t.Context(), namespace); err != nil {
+	return client.WithFieldValidation(cluster, metav1.FieldValidationStrict)
+}
+
+// home makes a namespace.
+func home(t *testing.T, cluster client.Client, name string, labels map[string]string) {
+	t.Helper()
+	if err := cluster.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}); err != nil {
 		t.Fatal(err)
 	}
-	return client.WithFieldValidation(cluster, metav1.FieldValidationStrict)
 }

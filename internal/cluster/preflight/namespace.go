@@ -108,7 +108,7 @@ func (c *cluster) quotaFindings(pod *corev1.Pod, groups []Group) (findings []Fin
 	if gke := c.onGKE(); gke != "" && !covered && c.temper.namespace != "kube-system" {
 		class := c.temper.agent.Spec.Template.Spec.PriorityClassName
 		findings = append(findings, warn(name, fmt.Sprintf("%s, where pods of %s outside kube-system need a ResourceQuota for that class", gke, class),
-			fmt.Sprintf("make a ResourceQuota in %s whose scopeSelector is PriorityClass In [%s], with room for %d pods", c.temper.namespace, class, wanted)))
+			fmt.Sprintf("set the chart's value resourceQuota.create, or make a ResourceQuota in %s whose scopeSelector is PriorityClass In [%s], with room for %d pods", c.temper.namespace, class, wanted)))
 	}
 	return orOK(findings, name, fmt.Sprintf("none of %d in namespace %s is in the way", len(c.quotas), c.temper.namespace))
 }
