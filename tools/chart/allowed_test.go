@@ -60,9 +60,15 @@ func TestQuotaForClasses(t *testing.T) {
 	}
 }
 
+// profiles are OpenShift's names for Kubernetes'.
+var profiles = map[corev1.SeccompProfileType][]string{
+	corev1.SeccompProfileTypeRuntimeDefault: {"runtime/default"},
+	corev1.SeccompProfileTypeUnconfined:     {"unconfined"},
+}
+
 // What OpenShift's SCC has to allow is what the agent's pod asks for, whatever else is set.
 func TestSCCFitsTheAgent(t *testing.T) {
-	for _, values := range []string{"", "metrics: {address: ':9770'}", "nri: {socket: ''}", "controller: {enabled: true}"} {
+	for _, values := range []string{"", "metrics: {address: ':9770'}", "nri: {socket: ''}", "controller: {enabled: true}", "securityContext: {seccompProfile: {type: Unconfined}}"} {
 		objects := objectsOf(t, "scc: {create: true}\n"+values)
 		var scc security.SecurityContextConstraints
 		typed(t, objects["SecurityContextConstraints temper-agent"], &scc)
@@ -78,7 +84,7 @@ func TestSCCFitsTheAgent(t *testing.T) {
 			"capabilities added": slices.Equal(scc.AllowedCapabilities, c.SecurityContext.Capabilities.Add),
 			"those dropped":      slices.Equal(scc.RequiredDropCapabilities, c.SecurityContext.Capabilities.Drop),
 			"its root":           scc.ReadOnlyRootFilesystem == *c.SecurityContext.ReadOnlyRootFilesystem,
-			"seccomp":            slices.Equal(scc.SeccompProfiles, []string{"runtime/default"}) && c.SecurityContext.SeccompProfile.Type == corev1.SeccompProfileTypeRuntimeDefault,
+			"seccomp":            slices.Equal(scc.SeccompProfiles, profiles[c.SecurityContext.SeccompProfile.Type]),
 			"SELinux":            scc.SELinuxContext.Type == security.SELinuxStrategyRunAsAny && c.SecurityContext.SELinuxOptions.Type == "spc_t",
 			"user 0":             scc.RunAsUser.Type == security.RunAsUserStrategyRunAsAny,
 			"groups":             scc.FSGroup.Type == security.FSGroupStrategyRunAsAny && scc.SupplementalGroups.Type == security.SupplementalGroupsStrategyRunAsAny,
