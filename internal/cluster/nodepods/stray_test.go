@@ -89,7 +89,7 @@ func TestPodsWithoutProcessesAreTold(t *testing.T) {
 		{"no process", []string{cg}, "populated 0\n", running(), unknownAfter, "1 pods run, and have no process in /kubepods.slice;"},
 		{"no pod that runs", []string{cg}, "populated 0\n", map[string]string{}, time.Hour, ""},
 		{"no cgroup", []string{"/kubepods.slice"}, "", running(), unknownAfter, "no process in /kubepods.slice;"},
-		{"no tree", nil, "", running(), unknownAfter, "there is none within 4 levels"},
+		{"no tree", nil, "", running(), unknownAfter, "there is none within 6 levels"},
 		{"a stray", []string{"/system.slice/pod" + uid + ":cri-containerd:c1"}, "", running(), time.Hour, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
