@@ -34,12 +34,11 @@ var (
 	condition = &status.Metric{Name: "temper_condition", Kind: "gauge", Labels: []string{"condition", "reason"}, Help: "1 where the TemperNode's condition is True, 0 where it is False. One that is Unknown has no series."}
 	used      = &status.Metric{Name: "temper_pod_cpu_seconds_total", Kind: "counter", Labels: labels, Help: "CPU time that the pod used, as the kernel counts it for the pod's cgroup."}
 	waited    = &status.Metric{Name: "temper_pod_waiting_seconds_total", Kind: "counter", Labels: labels, Help: "Time in which some task of the pod waited for a CPU (the kernel's PSI)."}
-	off       = &status.Metric{Name: "temper_off", Kind: "gauge", Labels: []string{"reason"}, Help: "1 where the node is left to the kernel's own scheduler on purpose; the label says why."}
 	omitted   = &status.Metric{Name: "temper_pods_omitted", Kind: "gauge", Help: "Pods beyond the 500th by name, which have no series."}
 )
 
 // Metrics lists all, in the order of the documentation.
-func Metrics() []*status.Metric { return []*status.Metric{off, condition, used, waited, omitted} }
+func Metrics() []*status.Metric { return []*status.Metric{condition, used, waited, omitted} }
 
 func describe(m *status.Metric) *prometheus.Desc {
 	return prometheus.NewDesc(m.Name, m.Help, m.Labels, nil)
@@ -75,11 +74,8 @@ var values = map[metav1.ConditionStatus]float64{metav1.ConditionTrue: 1, metav1.
 func (c Collector) Collect(out chan<- prometheus.Metric) {
 	state, err := c.state()
 	if err != nil {
-		out <- prometheus.NewInvalidMetric(describe(off), fmt.Errorf("what the agent does is not known: %w", err))
+		out <- prometheus.NewInvalidMetric(describe(condition), fmt.Errorf("what the agent does is not known: %w", err))
 		return
-	}
-	if state.Off != nil {
-		out <- prometheus.MustNewConstMetric(describe(off), prometheus.GaugeValue, 1, state.Off.Reason)
 	}
 	if seen, err := c.look(); err != nil {
 		out <- prometheus.NewInvalidMetric(describe(condition), err)

@@ -116,13 +116,6 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-func TestOff(t *testing.T) {
-	text := scrape(t, "/", agent.State{Off: &agent.Off{Reason: agent.OffByNode, Message: "safe mode"}})
-	if !strings.Contains(text, "\ntemper_off{reason=\"SafeModeNode\"} 1\n") {
-		t.Error(text)
-	}
-}
-
 // A scrape does not look as if there were no pods.
 func TestNoAgent(t *testing.T) {
 	registry := prometheus.NewRegistry()

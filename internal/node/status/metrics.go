@@ -36,6 +36,7 @@ func declare(kind, name, help string, labels ...string) *Metric {
 // buckets, and does not add them up.
 var (
 	enforced = declare("gauge", "enforced", "1 where the kernel says that Temper's scheduler is attached, else 0.")
+	left     = declare("gauge", "off", "1 where the node is left to the kernel's own scheduler on purpose, as by safe mode; the label says why.", "reason")
 	rung     = declare("gauge", "rung", "1 for the rung of the fallback ladder that is in force, 0 for the others.", "rung")
 	problems = declare("gauge", "problems", "What 'temper status' lists as problems: how many.")
 	failures = declare("gauge", "scheduler_failures", "Failures of scx_temper that count at the moment: they put off its next start.")
@@ -100,6 +101,9 @@ func (c Collector) Collect(out chan<- prometheus.Metric) {
 	}
 	e := emitter{out}
 	e.value(enforced, bit(s.Enforced))
+	if s.off != nil {
+		e.value(left, 1, s.off.Reason)
+	}
 	for _, r := range enforce.Rungs {
 		e.value(rung, bit(s.Rung == r), string(r))
 	}

@@ -12,6 +12,7 @@ import (
 	"temper.dev/temper/internal/base/cgroup"
 	"temper.dev/temper/internal/base/fixture"
 	"temper.dev/temper/internal/base/tier"
+	"temper.dev/temper/internal/node/agent"
 	"temper.dev/temper/internal/node/enforce"
 )
 
@@ -35,7 +36,7 @@ func scrape(t *testing.T, s *Status) []byte {
 
 func withLimits(n int) *Status {
 	maps, _ := snapshot()
-	s := &Status{Loader: &Loader{Reserves: true}, Gap: &Gap{}, Waits: []Wait{{For: "any CPU"}}, Tiers: make([]Tier, len(maps.Stats.Tier)), maps: maps}
+	s := &Status{off: &agent.Off{Reason: agent.OffByFile}, Loader: &Loader{Reserves: true}, Gap: &Gap{}, Waits: []Wait{{For: "any CPU"}}, Tiers: make([]Tier, len(maps.Stats.Tier)), maps: maps}
 	for i := range s.Tiers {
 		s.Tiers[i].Tier = tier.Tier(i)
 	}

@@ -3,6 +3,7 @@
 package status
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -39,6 +40,7 @@ type Status struct {
 	Exits       []agent.Exit   `json:"exits"` // the newest last
 
 	maps *enforce.Snapshot // nil: no counters
+	off  *agent.Off        // why the node is left alone on purpose; nil: it is not
 }
 
 // Agent is whether somebody looks after the node.
@@ -207,8 +209,9 @@ func (s *Status) fromAgent(src Sources) {
 	s.Rung, s.Reason, s.Since = state.Rung, state.Reason, &state.Since
 	s.Cgroups = append(s.Cgroups, state.Members...)
 	s.Problems = append(s.Problems, state.Problems...)
-	if off := agent.SafeMode(src.Root); off != nil && state.Off == nil {
-		s.problem("%s, and the agent (process %d) has not acted on it", off.Message, state.PID)
+	s.off = cmp.Or(state.Off, agent.SafeMode(src.Root))
+	if s.off != nil && state.Off == nil {
+		s.problem("%s, and the agent (process %d) has not acted on it", s.off.Message, state.PID)
 	}
 	if s.Rung == enforce.SCX && !s.Enforced {
 		s.Rung, s.Reason = enforce.Observe, "the kernel has no scheduler of Temper, and the agent has yet to see that"
@@ -218,8 +221,8 @@ func (s *Status) fromAgent(src Sources) {
 
 // alone is the rung where only the kernel can be asked.
 func (s *Status) alone(root host.Root, why string) {
-	if off := agent.SafeMode(root); off != nil {
-		why += "; " + off.Message
+	if s.off = agent.SafeMode(root); s.off != nil {
+		why += "; " + s.off.Message
 	}
 	s.Rung, s.Reason = enforce.Observe, why
 	idle, err := enforce.OpenIdle(root)
