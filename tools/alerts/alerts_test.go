@@ -4,6 +4,7 @@ package alerts
 import (
 	"encoding/json"
 	"log/slog"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -62,6 +63,8 @@ load 1m
   temper_scheduler_failures{instance="n"} 0x30
   temper_problems{instance="n"} 0x30
   temper_heartbeat_age_seconds{instance="n"} 0.1x30
+  temper_real_time_cpus{instance="n",starving="true"} 0x30
+  temper_real_time_cpus{instance="n",starving="false"} 2x30
   temper_tier_longest_wait_seconds{instance="n",tier="critical"} 0+0.01x30
   temper_tier_longest_wait_seconds{instance="n",tier="background"} 0+0.5x30
   temper_gap_overrun_seconds_bucket{instance="n",le="0.0005"} 0+1000x30
@@ -90,6 +93,7 @@ load 1m
 		"TemperProblems":          {`temper_problems{instance="n"} 2x30`, 2},
 		"TemperWaitTooLong":       {`temper_tier_longest_wait_seconds{instance="n",tier="critical"} 1x20 3x9`, 3},
 		"TemperWatchdogNear":      {`temper_wait_under_way_seconds{instance="n",for="one CPU"} 0x20 11x9`, 11},
+		"TemperRealTimeStarves":   {"temper_real_time_cpus{instance=\"n\",starving=\"false\"} 3x30\n  temper_real_time_cpus{instance=\"n\",starving=\"true\"} 2x30", 2},
 		"TemperGapOverrun": {"temper_gap_overrun_seconds_bucket{instance=\"n\",le=\"0.002\"} 0x30\n" +
 			"  temper_gap_overrun_seconds_bucket{instance=\"n\",le=\"0.004\"} 0+100x30\n  temper_gap_overrun_seconds_bucket{instance=\"n\",le=\"+Inf\"} 0+100x30", 0.004},
 	}
@@ -147,11 +151,11 @@ func TestRunbooks(t *testing.T) {
 
 var documented = regexp.MustCompile("(?m)^\\| `(temper_[a-z0-9_]+)` \\| (\\w+) ")
 
-// metrics are those that agents serve, by their names in expressions.
-func metrics(t *testing.T) []string {
+// metrics are those that pages of the reference have, by their names in expressions.
+func metrics(t *testing.T, pages ...string) []string {
 	t.Helper()
 	var names []string
-	for _, page := range []string{"metrics.md", "agent-metrics.md"} {
+	for _, page := range pages {
 		for _, m := range documented.FindAllStringSubmatch(read(t, repository+"/docs/reference/"+page), -1) {
 			name := m[1]
 			if m[2] == "histogram" {
@@ -165,21 +169,55 @@ func metrics(t *testing.T) []string {
 
 // What alerts and the dashboard ask for is served, by agents or by kube-state-metrics.
 func TestExpressionsNameMetricsThatThereAre(t *testing.T) {
-	served := append(metrics(t), "kube_daemonset_status_desired_number_scheduled", "kube_daemonset_status_number_ready")
+	served := append(metrics(t, "metrics.md", "agent-metrics.md"), "kube_daemonset_status_desired_number_scheduled", "kube_daemonset_status_number_ready")
 	for _, expression := range expressions(t) {
 		// What Grafana puts in.
 		expression = strings.NewReplacer("$__rate_interval", "5m", "$node", "n").Replace(expression)
-		parsed, err := parser.NewParser(parser.Options{}).ParseExpr(expression)
-		if err != nil {
-			t.Errorf("%s: %v", expression, err)
-			continue
-		}
-		parser.Inspect(parsed, func(node parser.Node, _ []parser.Node) error {
-			if selector, ok := node.(*parser.VectorSelector); ok && !slices.Contains(served, selector.Name) {
-				t.Errorf("%s: no agent serves %s", expression, selector.Name)
+		for _, name := range asked(t, expression) {
+			if !slices.Contains(served, name) {
+				t.Errorf("%s: no agent serves %s", expression, name)
 			}
-			return nil
-		})
+		}
+	}
+}
+
+// asked are the metrics that an expression asks for.
+func asked(t *testing.T, expression string) (names []string) {
+	t.Helper()
+	parsed, err := parser.NewParser(parser.Options{}).ParseExpr(expression)
+	if err != nil {
+		t.Errorf("%s: %v", expression, err)
+		return nil
+	}
+	parser.Inspect(parsed, func(node parser.Node, _ []parser.Node) error {
+		if selector, ok := node.(*parser.VectorSelector); ok {
+			names = append(names, selector.Name)
+		}
+		return nil
+	})
+	return names
+}
+
+var tabled = regexp.MustCompile("(?m)^\\| \\[(Temper\\w+)\\]\\(runbooks\\.md#(\\w+)\\) \\| `([^`]+)` \\|")
+
+// The table for hosts has each alert that asks only for what any node serves, as the chart has it.
+func TestAlertsOfAHostAreTabled(t *testing.T) {
+	served := metrics(t, "metrics.md")
+	want := map[string]string{}
+	for name, rule := range rules(t) {
+		if !slices.ContainsFunc(asked(t, rule.Expr), func(metric string) bool { return !slices.Contains(served, metric) }) {
+			want[name] = rule.Expr
+		}
+	}
+	got := map[string]string{}
+	for _, row := range tabled.FindAllStringSubmatch(read(t, repository+"/docs/operations.md"), -1) {
+		got[row[1]] = row[3]
+		if row[2] != strings.ToLower(row[1]) {
+			t.Errorf("%s leads to %s", row[1], row[2])
+		}
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("docs/operations.md has\n%q\nand the chart\n%q", got, want)
 	}
 }
 
