@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,7 +27,8 @@ func newObserveCommand() *cobra.Command {
 		Long: `Record the kernel's scheduling events for some seconds, then say for how long a CPU ran a task of the
 background cgroups while a task of the critical ones, which that CPU may run, was waiting. It works under
 any scheduler and asks none: compare Temper with stock on your own node. Recording costs each context
-switch about a microsecond. Tasks that come and go within a second may stay unknown; they are counted.`,
+switch about a microsecond. Tasks that come and go within a second may stay unknown; they are counted. A cgroup of which no
+task was seen is named; without a task of both, there are no figures (null in JSON).`,
 		Example: `  sudo temper observe --background /batch.slice --critical /web.slice
   sudo temper observe --seconds 30 --background /batch --critical /web --critical /db --json`,
 		Args: cli.UsageArgs(cobra.NoArgs),
@@ -42,7 +44,8 @@ switch about a microsecond. Tasks that come and go within a second may stay unkn
 			if os.Geteuid() != 0 {
 				return exit.New(exit.NotRoot, "use sudo", "recording the kernel's events takes root")
 			}
-			tasks := &observe.Tasks{Root: node, RoleOf: observe.Cgroups(roles), Found: map[int]observe.Task{}}
+			named := observe.NewNamed(roles)
+			tasks := &observe.Tasks{Root: node, RoleOf: named.RoleOf, Found: map[int]observe.Task{}}
 			trace, err := observe.Record(cmd.Context(), node, tasks, time.Duration(seconds*float64(time.Second)))
 			if cmd.Context().Err() != nil {
 				return cli.Interrupted()
@@ -50,11 +53,11 @@ switch about a microsecond. Tasks that come and go within a second may stay unkn
 			if err != nil {
 				return err
 			}
-			report := observe.Summarize(trace, tasks.Found, 0)
+			answer := named.Answer(observe.Summarize(trace, tasks.Found, 0))
 			if asJSON {
-				return writeJSON(cmd.OutOrStdout(), report)
+				return writeJSON(cmd.OutOrStdout(), answer)
 			}
-			return writeObserved(cmd.OutOrStdout(), report)
+			return writeObserved(cmd.OutOrStdout(), answer)
 		},
 	}
 	cmd.Flags().Float64Var(&seconds, "seconds", 10, "how long to record")
@@ -87,17 +90,28 @@ func observedRoles(node host.Root, background, critical []string) (map[string]ob
 	return roles, nil
 }
 
-func writeObserved(w io.Writer, r observe.Report) error {
-	_, err := fmt.Fprintf(w, `%.1f s, %d events
-background ran while critical work waited: %d times, %.3f ms in all (%.4f %% of the time)
+func writeObserved(w io.Writer, a observe.Answer) error {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%.1f s, %d events\n", a.Seconds, a.Events)
+	for _, cg := range a.Unseen {
+		fmt.Fprintf(&text, "no task of %s was seen\n", host.Printable(cg))
+	}
+	if a.Known {
+		fmt.Fprintf(&text, `background ran while critical work waited: %d times, %.3f ms in all (%.4f %% of the time)
 each: p50 %.0f us, p99 %.0f us, longest %.0f us
-background had %.2f %% of the CPU time that critical work left and that it could have used
-`, r.Seconds, r.Events, r.Violations, r.TotalUS/1e3, r.TotalUS/1e4/r.Seconds, r.P50US, r.P99US, r.MaxUS, 100*r.Harvest())
-	if l := r.Longest; err == nil && l != nil {
-		_, err = fmt.Fprintf(w, "the longest, after %.6f s: CPU %d ran %s while %s waited\n", l.AtSeconds, l.CPU, l.Background, l.Waiting)
+`, a.Violations, a.TotalUS/1e3, a.TotalUS/1e4/a.Seconds, a.P50US, a.P99US, a.MaxUS)
+		if a.Share != nil {
+			fmt.Fprintf(&text, "background had %.2f %% of the CPU time that critical work left and that it could have used\n", 100**a.Share)
+		} else {
+			fmt.Fprintln(&text, "background did not run, and no CPU idled that it could have used")
+		}
 	}
-	if err == nil && r.UnknownTasks > 0 {
-		_, err = fmt.Fprintf(w, "left out: %d tasks that came and went unseen\n", r.UnknownTasks)
+	if l := a.Longest; l != nil {
+		fmt.Fprintf(&text, "the longest, after %.6f s: CPU %d ran %s while %s waited\n", l.AtSeconds, l.CPU, l.Background, l.Waiting)
 	}
+	if a.UnknownTasks > 0 {
+		fmt.Fprintf(&text, "left out: %d tasks that came and went unseen\n", a.UnknownTasks)
+	}
+	_, err := io.WriteString(w, text.String())
 	return err
 }
