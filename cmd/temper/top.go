@@ -25,7 +25,7 @@ without an agent too, but then nobody knows which cgroups there are.
 
   SYSTEM, CRITICAL, STANDARD, BACKGROUND, CPU
                CPUs in use. With a unit (s): seconds since the scheduler was attached, or since a cgroup was made, until
-               there is a second look. Without Temper's scheduler it is that of the cgroups
+               there is a second look. Without Temper's scheduler it is that of the cgroups; -: nobody counts it
   WAIT P99     within which 99 % of the waits of critical tasks for a CPU ended
   GAPS/S       how often each second background work had a CPU that a higher tier came to want; it was let go within
                OVERRUN P99 in 99 % of them

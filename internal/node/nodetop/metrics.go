@@ -58,16 +58,17 @@ func (m metrics) pods() []Pod {
 	return pods
 }
 
+// tier has no CPU time where neither a scheduler nor a pod has any: unknown is not nought.
 func (m metrics) tier(name string, pods []Pod) Tier {
 	t := Tier{Tier: name, Wait: m.times("temper_tier_wait_seconds", "tier", name)}
-	ofPods := &Count{}
 	for _, p := range pods {
 		if p.Tier == name {
 			t.Pods++
-			ofPods = ofPods.plus(p.CPU)
+			if p.CPU != nil {
+				t.CPU = t.CPU.plus(new(*p.CPU)) // a copy: the pod's has a rate of its own
+			}
 		}
 	}
-	t.CPU = ofPods
 	if series := m.find("temper_tier_cpu_seconds_total", "tier", name); series != nil {
 		t.CPU = &Count{Total: series.GetCounter().GetValue()}
 	}

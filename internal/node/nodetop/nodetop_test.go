@@ -132,6 +132,36 @@ func TestWhatIsNoMetrics(t *testing.T) {
 	}
 }
 
+// A tier's CPU time is the scheduler's figure, else that of its pods, else unknown: in the table, and in JSON.
+func TestWhatNobodyCounts(t *testing.T) {
+	const plain, web = "# TYPE temper_enforced gauge\ntemper_enforced 0\n", `# TYPE temper_pod_cpu_seconds_total counter
+temper_pod_cpu_seconds_total{namespace="shop",pod="web",tier="critical"} 5
+`
+	for _, c := range []struct {
+		what, text string
+		cpu, shown string // of critical
+		background string // of background, shown
+	}{
+		{"no scheduler, no pod", plain, "", "-", "-"},
+		{"no scheduler, a pod", plain + web, `{"total":5}`, "5.0 s", "-"},
+		{"a scheduler", alone(t), `{"total":6}`, "6.0 s", "12.0 s"},
+	} {
+		l := asked(t, "a", c.text, 0)
+		critical := l.tier("critical")
+		text, err := json.Marshal(critical)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got map[string]json.RawMessage
+		if err := json.Unmarshal(text, &got); err != nil {
+			t.Fatal(err)
+		}
+		if shown, background := critical.CPU.cpus(), l.tier("background").CPU.cpus(); string(got["cpu_seconds"]) != c.cpu || shown != c.shown || background != c.background {
+			t.Errorf("%s: %s in JSON, %s and %s in the table; want %s, %s and %s", c.what, got["cpu_seconds"], shown, background, c.cpu, c.shown, c.background)
+		}
+	}
+}
+
 func TestTable(t *testing.T) {
 	before := &Round{Nodes: []Look{asked(t, "a", alone(t), 0)}}
 	busy := strings.NewReplacer("} 6\n", "} 7\n", "} 5\n", "} 6.5\n", "} 0.25\n", "} 0.75\n").Replace(alone(t))

@@ -35,6 +35,11 @@ func TestTopOfAPlainNode(t *testing.T) {
 	if l := r.Nodes[0]; l.Node != "here" || l.Enforced != "no" || l.Rung != "observe" || !l.Live || len(l.Tiers) != tier.Count || len(l.Pods) != 0 || l.Overrun != nil {
 		t.Errorf("%+v", l)
 	}
+	for _, tier := range r.Nodes[0].Tiers {
+		if tier.CPU != nil || tier.Wait != nil {
+			t.Errorf("%s has figures that nobody counts: %+v", tier.Tier, tier)
+		}
+	}
 	if l := r.Nodes[0]; len(l.Problems) != 0 || !strings.HasPrefix(l.Why, "no agent runs") {
 		t.Errorf("it is not enforced since %q, with problems %q; want that no agent runs, and none", l.Why, l.Problems)
 	}
