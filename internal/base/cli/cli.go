@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -74,6 +75,29 @@ func checkHelp(root *cobra.Command) {
 	}
 }
 
+// checkCompletion makes a shell that is not named, or not known, a usage error: cobra prints help, with status 0.
+func checkCompletion(root *cobra.Command) {
+	alone := !root.HasSubCommands()
+	root.InitDefaultCompletionCmd("completion") // now, and whatever was asked for: a program without commands has it, too
+	completion, _, err := root.Find([]string{"completion"})
+	if err != nil || completion == root {
+		return
+	}
+	completion.Hidden = alone
+	var shells []string
+	for _, shell := range completion.Commands() {
+		shells = append(shells, shell.Name())
+	}
+	cure := "name one of " + strings.Join(shells, ", ")
+	completion.Args = cobra.ArbitraryArgs
+	completion.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return exit.New(exit.Usage, cure, "no shell is named")
+		}
+		return exit.New(exit.Usage, cure, "there are no completions for %q", args[0])
+	}
+}
+
 // UsageArgs gives a wrong number of arguments the status of a usage error.
 func UsageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
@@ -123,6 +147,7 @@ func Run(ctx context.Context, root *cobra.Command, out *os.File) error {
 	written := &output{File: out}
 	root.SetOut(written)
 	checkHelp(root)
+	checkCompletion(root)
 	err := root.ExecuteContext(ctx)
 	switch {
 	case err == nil && written.err != nil:

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -57,6 +59,58 @@ func TestUnknownCommandIsAUsageError(t *testing.T) {
 		}
 		if wantStatus := map[bool]int{false: 0, true: exit.Usage}[test.want != ""]; got != test.want || status != wantStatus {
 			t.Errorf("%q: %q, status %d; want %q, status %d", test.args, got, status, test.want, wantStatus)
+		}
+	}
+}
+
+// Programs with and without commands refuse a shell that they have no completions for, and write those of the others.
+func TestCompletion(t *testing.T) {
+	const cure = "; name one of bash, fish, powershell, zsh"
+	run := func(*cobra.Command, []string) error { return nil }
+	for name, program := range map[string]func() *cobra.Command{
+		"with commands": func() *cobra.Command {
+			root := Prepare(&cobra.Command{Use: "program"})
+			root.AddCommand(&cobra.Command{Use: "status", RunE: run})
+			return root
+		},
+		"without": func() *cobra.Command {
+			return Prepare(&cobra.Command{Use: "program", Args: UsageArgs(cobra.NoArgs), RunE: run})
+		},
+	} {
+		for _, c := range []struct {
+			args   []string
+			want   string // the failure
+			status int
+			out    string
+		}{
+			{[]string{"completion"}, "no shell is named" + cure, exit.Usage, ""},
+			{[]string{"completion", "tcsh"}, `there are no completions for "tcsh"` + cure, exit.Usage, ""},
+			{[]string{"completion", "bash"}, "", exit.OK, "# bash completion"},
+			{[]string{"completion", "zsh"}, "", exit.OK, "#compdef program"},
+			{[]string{"--help"}, "", exit.OK, "Usage:"},
+		} {
+			out, err := os.Create(filepath.Join(t.TempDir(), "out"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			root := program()
+			root.SetArgs(c.args)
+			err = Run(t.Context(), root, out)
+			out.Close()
+			failure := ""
+			if err != nil {
+				failure = err.Error()
+			}
+			said, readErr := os.ReadFile(out.Name())
+			if readErr != nil {
+				t.Fatal(readErr)
+			}
+			if failure != c.want || exit.StatusOf(err) != c.status || !strings.HasPrefix(string(said), c.out) || c.out == "" && len(said) > 0 {
+				t.Errorf("%s, %q: %q, status %d, says %.80q; want %q, status %d, %q", name, c.args, failure, exit.StatusOf(err), said, c.want, c.status, c.out)
+			}
+			if c.args[0] == "--help" && strings.Contains(string(said), "completion") != (name == "with commands") {
+				t.Errorf("%s: the help is\n%s", name, said)
+			}
 		}
 	}
 }
