@@ -72,7 +72,7 @@ found in time; 2 for wrong flags and for files that cannot be read; 9 where no k
   kubectl temper advise -f manifests/ --shape 16x64Gi
   kubectl temper advise --save cluster.json && kubectl temper advise -f cluster.json --for 5m
   kubectl temper advise --json | jq '.nodes[] | select(.fits | not) | .node'`,
-		Args: cli.UsageArgs(cobra.NoArgs),
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, "") },
 	}
 	cmd.AddCommand(f.nodeCommand())
@@ -90,7 +90,7 @@ cluster could do without the node, or what keeps it. The plan is that of the who
 Exit status: that of 'kubectl temper advise', and 1 where there is no such node.`,
 		Example: `  kubectl temper advise node node-7
   kubectl temper advise node node-7 -f cluster.json --json`,
-		Args:              cli.UsageArgs(cobra.ExactArgs(1)),
+		Args:              cli.Args("NAME"),
 		ValidArgsFunction: nodeNames(f.cluster),
 		RunE:              func(cmd *cobra.Command, names []string) error { return f.run(cmd, names[0]) },
 	}

@@ -69,7 +69,7 @@ in time; 2 for wrong flags; 9 where no kubeconfig names a cluster.`,
 		Example: `  kubectl temper consolidate plan
   kubectl temper consolidate plan --nodes node-3,node-7
   kubectl temper consolidate plan --json > plan.json`,
-		Args: cli.UsageArgs(cobra.NoArgs),
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.plan(cmd) },
 	}
 	f.addSearchFlags(planning)

@@ -43,7 +43,7 @@ answer; 2 for wrong flags, and where it may not ask; 9 where no kubeconfig names
 		Example: `  kubectl temper consolidate run --dry-run
   kubectl temper consolidate run --nodes node-3,node-7
   kubectl temper consolidate run --plan plan.json --yes`,
-		Args: cli.UsageArgs(cobra.NoArgs),
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	f.addSearchFlags(cmd)
@@ -55,7 +55,7 @@ answer; 2 for wrong flags, and where it may not ask; 9 where no kubeconfig names
 	flags.DurationVar(&f.timing.Plan, "timeout", f.timing.Plan, "how long all of it may take")
 	flags.DurationVar(&f.timing.Pod, "pod-timeout", f.timing.Pod, "how long one pod may take to leave, and to be placed anew")
 	f.addLease(cmd)
-	cmd.MarkFlagsMutuallyExclusive("plan", "nodes")
+	cli.Exclusive(cmd, "plan", "nodes")
 	return cmd
 }
 

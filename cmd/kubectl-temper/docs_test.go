@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"temper.dev/temper/internal/base/cli/clitest"
 	"temper.dev/temper/internal/capacity/advice"
 	"temper.dev/temper/internal/evidence/docgen"
 	"temper.dev/temper/internal/evidence/docgen/docgentest"
@@ -86,3 +87,5 @@ func TestPageHasEachFieldOfTheJSON(t *testing.T) {
 		t.Errorf("%s lacks %q", advicePage, want)
 	}
 }
+
+func TestUsageErrors(t *testing.T) { clitest.CheckUsage(t, newRootCommand) }

@@ -92,7 +92,7 @@ read; 9 where no kubeconfig names a cluster.`,
 		Example: `  kubectl temper overcommit render --namespaces batch,ci --factor 0.5 > overcommit.yaml
   kubectl apply -f overcommit.yaml
   kubectl temper overcommit render --namespaces batch -f tierpolicy.yaml --autoscaled batch/Deployment/web`,
-		Args: cli.UsageArgs(cobra.NoArgs),
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.render(cmd) },
 	}
 	cmd.Flags().StringArrayVarP(&f.files, "filename", "f", nil, "read manifests or a snapshot, and no cluster; - is standard input; can be given again")
@@ -116,7 +116,7 @@ no kubeconfig names a cluster.`,
 		Example: `  kubectl temper overcommit report
   kubectl temper overcommit report --namespaces batch,ci --factor 0.5
   kubectl temper overcommit report --json | jq '.pods[] | select(.state == "missed") | .name'`,
-		Args: cli.UsageArgs(cobra.NoArgs),
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.report(cmd) },
 	}
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print JSON")

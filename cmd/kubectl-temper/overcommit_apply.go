@@ -36,7 +36,7 @@ Exit status: 0 where the policy is in force; 1 where it is not, or the cluster d
 it may not ask; 9 where no kubeconfig names a cluster.`,
 		Example: `  kubectl temper overcommit apply --namespaces batch,ci --factor 0.5 --dry-run server
   kubectl temper overcommit apply --namespaces batch,ci --factor 0.5`,
-		Args: cli.UsageArgs(cobra.NoArgs),
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.apply(cmd) },
 	}
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "ask nothing")

@@ -25,7 +25,7 @@ Exit status: 0 where the policy has ended; 1 where it has not, or the cluster do
 kubeconfig names a cluster.`,
 		Example: `  kubectl temper overcommit remove --dry-run server
   kubectl temper overcommit remove && kubectl temper overcommit restore --plan`,
-		Args: cli.UsageArgs(cobra.NoArgs),
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.remove(cmd) },
 	}
 	f.addChangeFlags(cmd, "server: have the API server check it, and change nothing")

@@ -25,7 +25,7 @@ Exit status: 0 where no pod failed; 1 where one did, no policy is in force, or t
 flags; 9 where no kubeconfig names a cluster.`,
 		Example: `  kubectl temper overcommit repair --dry-run client
   kubectl temper overcommit repair`,
-		Args: cli.UsageArgs(cobra.NoArgs),
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.repair(cmd) },
 	}
 	f.addChangeFlags(cmd, "client: list the pods, and change nothing")

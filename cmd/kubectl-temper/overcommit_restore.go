@@ -35,7 +35,7 @@ missing, or the cluster does not answer; 2 for wrong flags; 9 where no kubeconfi
   kubectl temper overcommit restore
   kubectl temper overcommit restore --what-fits
   kubectl temper overcommit restore --unguarded --namespaces batch --factor 0.5`,
-		Args: cli.UsageArgs(cobra.NoArgs),
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.restore(cmd) },
 	}
 	flags := cmd.Flags()

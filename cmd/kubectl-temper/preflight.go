@@ -40,7 +40,7 @@ answer; 2 for wrong flags; 9 where no kubeconfig names a cluster.`,
 		Example: `  kubectl temper preflight
   kubectl temper preflight -n kube-system --all
   kubectl temper preflight --json | jq -r '.pods[] | select(.depends) | .name'`,
-		Args: cli.UsageArgs(cobra.NoArgs),
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			config, err := restConfig(flags)
 			if err != nil {

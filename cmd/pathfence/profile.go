@@ -47,7 +47,7 @@ asked; else it is said on standard error that it was not. Curves are drawn on st
 written to standard output or --out.`,
 		Example: `  pathfence profile --config pathfence.json --class items=http://staging:8080/items/7 --state http://staging:8080/actuator/pathfence
   pathfence profile --config pathfence.json --class orders=orders.csv --out profiled.json`,
-		Args: cli.UsageArgs(cobra.NoArgs),
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	cmd.Flags().StringVar(&f.config, "config", "", "the service's configuration")

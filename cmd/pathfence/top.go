@@ -36,7 +36,7 @@ asked. --json prints one object a target, a round a line.
 		Example: `  pathfence top /run/orders/pathfence.sock
   pathfence top http://localhost:8080/actuator/pathfence /run/cart/pathfence.sock --every 5s
   pathfence top --once --json /run/orders/pathfence.sock | jq '.[].state.classes[] | {name, limit, shed}'`,
-		Args: cli.UsageArgs(cobra.MinimumNArgs(1)),
+		Args: cli.AtLeast("TARGET"),
 		RunE: func(cmd *cobra.Command, targets []string) error {
 			for _, target := range targets {
 				if err := fencetop.Check(target); err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"testing"
 
+	"temper.dev/temper/internal/base/cli/clitest"
 	"temper.dev/temper/internal/cluster/nodemetrics"
 	"temper.dev/temper/internal/evidence/docgen"
 	"temper.dev/temper/internal/evidence/docgen/docgentest"
@@ -19,3 +20,5 @@ func TestGeneratedDocsAreUpToDate(t *testing.T) {
 		"docs/reference/agent-metrics.md": docgen.AgentMetrics(nodemetrics.Metrics()),
 	})
 }
+
+func TestUsageErrors(t *testing.T) { clitest.CheckUsage(t, newRootCommand) }

@@ -56,7 +56,7 @@ SIGTERM ends it and detaches the scheduler; SIGUSR1 leaves the scheduler attache
 SIGTERM does the one or the other, as that DaemonSet has another agent come or not.`,
 		Example: `  temper-agent --daemonset temper-system/temper-agent   # in a pod, with NODE_NAME from the downward API
   temper-agent --node "$(hostname)" --kubeconfig agent.conf  # on the node itself`,
-		Args: cli.UsageArgs(cobra.NoArgs),
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd, o) },
 	})
 	cli.HasVersion(cmd, temper.Identity())

@@ -43,7 +43,7 @@ Exit status: 0 where it was asked to end; 1 where the API server does not answer
 where nothing says how to reach the API server.`,
 		Example: `  temper-controller --probes :9772                                             # in a pod, with NAMESPACE from the downward API
   temper-controller --namespace temper-system --kubeconfig controller.conf    # elsewhere`,
-		Args: cli.UsageArgs(cobra.NoArgs),
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd, o) },
 	})
 	cli.HasVersion(cmd, temper.Identity())

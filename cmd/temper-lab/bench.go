@@ -172,7 +172,7 @@ func newBenchCompareCommand() *cobra.Command {
 plan and seed on the same kernel, emulator, guest and BPF object give the same record on any host.
 Status 0: equal. Status 1: they differ.`,
 		Example: `  temper-lab bench compare first.json again.json`,
-		Args:    cli.UsageArgs(cobra.ExactArgs(2)),
+		Args:    cli.Args("A", "B"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return compareRecords(cmd.OutOrStdout(), args[0], args[1])
 		},

@@ -42,7 +42,7 @@ does not load, the windows are marked, and the others count. docs/start/workload
   temper-lab bench run service.yaml --out records/service --jobs 2
   sudo temper-lab bench run service.yaml --on host
   temper-lab bench report nginx-records/*.json --html report.html`,
-		Args: cli.UsageArgs(cobra.ExactArgs(1)),
+		Args: cli.Args("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runBench(cmd, args[0], on, machine.options(), study)
 		},

@@ -111,7 +111,7 @@ func TestBenchCompare(t *testing.T) {
 	}{
 		"equal":   {[]string{a, b}, exit.OK, "", "equal: every value of both records is the same\n"},
 		"differ":  {[]string{a, c}, exit.Failed, "the records differ in 2 values", "arms[1].steps[1].p90_ms: 8 and 8.0008\narms[1].steps[1].p99_ms: 10 and 10.001\n"},
-		"one":     {[]string{a}, exit.Usage, "accepts 2 arg(s), received 1; usage: temper-lab bench compare A B [flags]; see 'temper-lab bench compare --help'", ""},
+		"one":     {[]string{a}, exit.Usage, "B is missing; usage: temper-lab bench compare A B [flags]; see 'temper-lab bench compare --help'", ""},
 		"missing": {[]string{a, "nowhere"}, exit.Usage, "open nowhere: no such file or directory; give a record that 'temper-lab bench run', 'study' or 'ladder --json' wrote", ""},
 	} {
 		out, status, message := temperBench(t, append([]string{"compare"}, test.args...)...)

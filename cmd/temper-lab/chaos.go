@@ -53,7 +53,7 @@ the node in user mode.`,
   temper-lab chaos --first-seed 17 --seeds 1 --json seed17.json
   temper-lab chaos --seeds 200 --cpus 6 --operations 2000
   temper-lab chaos --seeds 1 --soak 30m --fast`,
-		Args: cli.UsageArgs(cobra.NoArgs),
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for i := range seeds {
 				o.Seeds = append(o.Seeds, first+int64(i))

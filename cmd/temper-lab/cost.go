@@ -25,7 +25,7 @@ instructions that a CPU executes in the time of one switch, one wake-up, one pre
 Each figure is the median of nine batches. Equal input gives equal figures.`,
 		Example: `  temper-lab cost --arms eevdf,temper
   temper-lab cost --arms eevdf,temper,lavd --cpus 4 --json cost.json`,
-		Args: cli.UsageArgs(cobra.NoArgs),
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := run.CheckCosts(p); err != nil {
 				return err

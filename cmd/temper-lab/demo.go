@@ -43,7 +43,7 @@ Ends with a table for each service and a verdict, and writes a report and the re
 		Example: `  temper-lab demo
   temper-lab demo --out /tmp/demo --scale 0.2
   sudo temper-lab demo --native --cpus 3`,
-		Args: cli.UsageArgs(cobra.NoArgs),
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},

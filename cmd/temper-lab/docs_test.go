@@ -3,6 +3,7 @@ package main
 import (
 	"testing"
 
+	"temper.dev/temper/internal/base/cli/clitest"
 	"temper.dev/temper/internal/evidence/docgen"
 	"temper.dev/temper/internal/evidence/docgen/docgentest"
 )
@@ -10,3 +11,5 @@ import (
 func TestGeneratedDocsAreUpToDate(t *testing.T) {
 	docgentest.Check(t, "../..", map[string]string{"docs/reference/temper-lab.md": docgen.Commands(newRootCommand())})
 }
+
+func TestUsageErrors(t *testing.T) { clitest.CheckUsage(t, newRootCommand) }

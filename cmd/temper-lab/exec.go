@@ -34,7 +34,7 @@ its executed instructions. Nothing it does outlives it.`,
   temper-lab exec --topology 1x2x2 -- cat /sys/devices/system/cpu/cpu0/topology/thread_siblings_list
   temper-lab exec --file /bin/curl=/usr/bin/curl -- curl --version
   temper-lab exec --file /etc/temper.yaml=packaging/temper.yaml -- temper agent --config /etc/temper.yaml`,
-		Args: cli.UsageArgs(cobra.MinimumNArgs(1)),
+		Args: cli.AtLeast("CMD"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if o.Files, err = parseFiles(files); err != nil {
 				return err

@@ -28,7 +28,7 @@ Every download is verified by the signature of Debian's archive.`,
 		Example: `  temper-lab kernels
   temper-lab kernels --fetch 6.18
   temper-lab kernels --json | jq -r '.[] | select(.cached).release'`,
-		Args: cli.UsageArgs(cobra.NoArgs),
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := cache.Default()
 			if err != nil {

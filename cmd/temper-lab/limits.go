@@ -27,7 +27,7 @@ the kernel keeps whoever schedules. Equal input gives an equal record.
 Latencies are in guest time: compare them with each other, not with those of real hardware.` + describeLimits(),
 		Example: `  temper-lab limits go --seconds 10 --seed 1
   temper-lab limits postgres --clients 16 --steps 0,4 --json record.json`,
-		Args: cli.UsageArgs(cobra.ExactArgs(1)),
+		Args: cli.Args("SERVICE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p.Service = args[0]
 			if err := run.CheckLimits(p); err != nil {

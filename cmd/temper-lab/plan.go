@@ -50,7 +50,7 @@ func (f *planFlags) plan(cmd *cobra.Command, scenario string) (plan.Plan, error)
 
 // scenarioArg accepts and completes one scenario.
 func scenarioArg(cmd *cobra.Command) {
-	cmd.Args = cli.UsageArgs(cobra.ExactArgs(1))
+	cmd.Args = cli.Args("SCENARIO")
 	for _, s := range run.Scenarios {
 		cmd.ValidArgs = append(cmd.ValidArgs, s.Name+"\t"+s.Summary)
 	}

@@ -33,7 +33,7 @@ instructions to verify.`,
 		Example: `  temper-lab survey --kernels 6.18,7.0
   temper-lab survey --suite build/guest.test --json records/kernels.json
   temper-lab survey --kernels 6.18 --check records/kernels.json`,
-		Args: cli.UsageArgs(cobra.NoArgs),
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			var recorded []survey.Report
 			if record != "" {

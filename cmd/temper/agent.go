@@ -32,7 +32,7 @@ but leaves the scheduler attached for the next agent (an upgrade without a gap).
   temper agent --config ./temper.yaml
   temper agent --metrics localhost:9770
   systemctl reload temper                 # after a change of the configuration`,
-		Args: cli.UsageArgs(cobra.NoArgs),
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := needRoot("the agent"); err != nil {
 				return err

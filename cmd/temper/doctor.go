@@ -31,7 +31,7 @@ The exit status is that of the first check that failed:
   1 anything else`,
 		Example: `  sudo temper doctor
   sudo temper doctor --json | jq '.[] | select(.level == "fail")'`,
-		Args: cli.UsageArgs(cobra.NoArgs),
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var uname unix.Utsname
 			if err := unix.Uname(&uname); err != nil {

@@ -18,7 +18,7 @@ func newMetricsCommand() *cobra.Command {
 Prometheus' text format. node_exporter's textfile collector takes it where no agent runs. Counters need root.`,
 		Example: `  temper metrics
   temper metrics >temper.prom.new && mv temper.prom.new /var/lib/node_exporter/temper.prom`,
-		Args: cli.UsageArgs(cobra.NoArgs),
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			families, err := status.Registry(host.Root(root)).Gather()
 			if err != nil {

@@ -31,7 +31,7 @@ switch about a microsecond. Tasks that come and go within a second may stay unkn
 task was seen is named; without a task of both, there are no figures (null in JSON).`,
 		Example: `  sudo temper observe --background /batch.slice --critical /web.slice
   sudo temper observe --seconds 30 --background /batch --critical /web --critical /db --json`,
-		Args: cli.UsageArgs(cobra.NoArgs),
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			node := host.Root(root)
 			roles, err := observedRoles(node, background, critical)

@@ -27,7 +27,7 @@ Signals are passed on, and the exit status is the command's.`,
 		Example: `  temper run --tier background -- make -j8
   temper run --tier background --weight 300 --name nightly -- ./backup.sh
   temper run --tier critical -- memcached -u nobody`,
-		Args: cli.UsageArgs(cobra.MinimumNArgs(1)),
+		Args: cli.AtLeast("COMMAND"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if tierName == "" {
 				return exit.New(exit.Usage, "name one with --tier: system, critical, standard or background", "a tier is missing")

@@ -24,7 +24,7 @@ no agent, and no API server. An agent that has not acted within 10 seconds is do
 		Example: `  temper safe-mode on --reason 'p99 of checkout is odd'
   temper safe-mode off`,
 		ValidArgs: []string{"on", "off"},
-		Args:      cli.UsageArgs(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)),
+		Args:      cli.OneOf,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := needRoot("safe-mode"); err != nil {
 				return err

@@ -38,7 +38,7 @@ cpu.stat with those that Temper kept added: for tools that warn of throttling.`,
 		Example: `  temper status
   temper status --json | jq '.tiers[] | {tier, wait_p99_us}'
   temper status --cpu-stat /kubepods.slice/kubepods-pod1234.slice`,
-		Args: cli.UsageArgs(cobra.NoArgs),
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := status.Now(host.Root(root))
 			if err != nil {
@@ -61,7 +61,7 @@ cpu.stat with those that Temper kept added: for tools that warn of throttling.`,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().StringVar(&cpuStatOf, "cpu-stat", "", "print this cgroup's cpu.stat, with what Temper counted for its limit")
-	cmd.MarkFlagsMutuallyExclusive("json", "cpu-stat")
+	cli.Exclusive(cmd, "json", "cpu-stat")
 	addRootFlag(cmd, &root)
 	return cmd
 }

@@ -38,7 +38,7 @@ They are upper bounds: edges of buckets that are powers of two. On a cluster's n
 		Example: `  sudo temper top
   sudo temper top --sort wait --every 5s
   sudo temper top --json | jq -c '.nodes[0].tiers[] | {tier, p99: .wait.p99_us}'`,
-		Args: cli.UsageArgs(cobra.NoArgs),
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := options.Check(); err != nil {
 				return err

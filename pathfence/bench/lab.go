@@ -19,7 +19,7 @@ func (f *flags) labCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lab --lab FILE --node FILE",
 		Short: "Measure the C++ service in guests of the deterministic lab, where other work on this machine changes nothing",
-		Args:  cli.UsageArgs(cobra.NoArgs),
+		Args:  cli.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return f.runInLab(cmd) },
 	}
 	f.choice(cmd)
@@ -33,7 +33,7 @@ func (f *flags) guestCommand() *cobra.Command {
 		Use:    "guest --node FILE REPETITION",
 		Short:  "What 'lab' runs in a guest: one repetition",
 		Hidden: true,
-		Args:   cli.UsageArgs(cobra.ExactArgs(1)),
+		Args:   cli.Args("REPETITION"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			repetition, err := strconv.Atoi(args[0])
 			if err != nil {

@@ -35,7 +35,7 @@ func newCommand() *cobra.Command {
 	root := cli.Prepare(&cobra.Command{
 		Use:   "bench --node FILE [--java FILE]",
 		Short: "Measure services that several paths share, while a downstream of one of them is slow",
-		Args:  cli.UsageArgs(cobra.NoArgs),
+		Args:  cli.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	})
 	f.choice(root)

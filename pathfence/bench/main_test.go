@@ -8,8 +8,11 @@ import (
 	"slices"
 	"testing"
 
+	"temper.dev/temper/internal/base/cli/clitest"
 	"temper.dev/temper/internal/base/exit"
 )
+
+func TestUsageErrors(t *testing.T) { clitest.CheckUsage(t, newCommand) }
 
 func TestUsage(t *testing.T) {
 	folder := t.TempDir()

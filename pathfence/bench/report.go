@@ -24,7 +24,7 @@ func (f *flags) reportCommand() *cobra.Command {
 		Short: "Show records again: tables and bars, or one page with plots",
 		Example: `  bench report records/pathfence/java.json
   bench report records/pathfence/*.json --html report.html`,
-		Args: cli.UsageArgs(cobra.MinimumNArgs(1)),
+		Args: cli.AtLeast("FILE"),
 		RunE: func(cmd *cobra.Command, files []string) error {
 			records, err := readAll(files)
 			if err != nil {

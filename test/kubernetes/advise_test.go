@@ -274,7 +274,7 @@ func (c *adviseCluster) saysWhatIsWrong(e *envtest.Environment) {
 	c.Helper()
 	saysWhatIsWrong(c.T, []string{"advise"}, []wrongUse{
 		{"a word too many", e.KubeConfig, []string{"nodes"}, 2, "advise"},
-		{"no node's name", e.KubeConfig, []string{"node"}, 2, "accepts 1 arg(s)"},
+		{"no node's name", e.KubeConfig, []string{"node"}, 2, "NAME is missing"},
 		{"a node that is not there", e.KubeConfig, []string{"node", "z"}, 1, `there is no node "z"`},
 		{"a shape that is none", e.KubeConfig, []string{"--shape", "large"}, 2, "as in 16x64Gi"},
 		{"no time", e.KubeConfig, []string{"--for", "0s"}, 2, "leaves no time"},

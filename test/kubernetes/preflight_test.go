@@ -255,7 +255,7 @@ func namespaceIsAsTheServerSays(t *testing.T, kubeconfig []byte, c client.Client
 
 func TestPreflightSaysWhatIsWrong(t *testing.T) {
 	saysWhatIsWrong(t, []string{"preflight"}, []wrongUse{
-		{"an argument", server.KubeConfig, []string{"node-7"}, 2, `unknown command "node-7"`},
+		{"an argument", server.KubeConfig, []string{"node-7"}, 2, `"node-7" is one argument too many`},
 		{"no cluster", nil, nil, 9, "no kubeconfig names a cluster"},
 	})
 	// Somebody who takes the connection, and says nothing.

@@ -147,7 +147,7 @@ func TestTopSaysWhatIsWrong(t *testing.T) {
 		{"a node that is not there", server.KubeConfig, []string{"nobody"}, 1, `there is no node "nobody"`},
 		{"an order that is not known", server.KubeConfig, []string{"--sort", "age"}, 2, "--sort age is not known; use one of cpu, wait, name"},
 		{"looks too often", server.KubeConfig, []string{"--every", "1ms"}, 2, "--every 1ms is too short; use 100ms or more"},
-		{"an order of JSON", server.KubeConfig, []string{"--json", "--sort", "cpu"}, 1, "none of the others can be"},
+		{"an order of JSON", server.KubeConfig, []string{"--json", "--sort", "cpu"}, 2, "--json and --sort exclude each other"},
 	})
 }
 

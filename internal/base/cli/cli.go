@@ -63,7 +63,7 @@ func suggestion(cmd *cobra.Command, word string) string {
 func checkHelp(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	help, _, err := root.Find([]string{"help"})
-	if err != nil || help == root { // a program without commands
+	if err != nil {
 		return
 	}
 	help.Args = func(_ *cobra.Command, args []string) error {
@@ -80,13 +80,14 @@ func checkCompletion(root *cobra.Command) {
 	alone := !root.HasSubCommands()
 	root.InitDefaultCompletionCmd("completion") // now, and whatever was asked for: a program without commands has it, too
 	completion, _, err := root.Find([]string{"completion"})
-	if err != nil || completion == root {
+	if err != nil {
 		return
 	}
 	completion.Hidden = alone
 	var shells []string
 	for _, shell := range completion.Commands() {
 		shells = append(shells, shell.Name())
+		shell.Args = NoArgs
 	}
 	cure := "name one of " + strings.Join(shells, ", ")
 	completion.Args = cobra.ArbitraryArgs
@@ -95,16 +96,6 @@ func checkCompletion(root *cobra.Command) {
 			return exit.New(exit.Usage, cure, "no shell is named")
 		}
 		return exit.New(exit.Usage, cure, "there are no completions for %q", args[0])
-	}
-}
-
-// UsageArgs gives a wrong number of arguments the status of a usage error.
-func UsageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return exit.New(exit.Usage, "usage: "+cmd.UseLine()+"; see '"+cmd.CommandPath()+" --help'", "%w", err)
-		}
-		return nil
 	}
 }
 
@@ -126,7 +117,7 @@ func HasVersion(root *cobra.Command, what string) {
 		return run(cmd, args)
 	}
 	if root.HasSubCommands() {
-		root.AddCommand(&cobra.Command{Use: "version", Short: "S" + about[1:], Args: UsageArgs(cobra.NoArgs), RunE: say})
+		root.AddCommand(&cobra.Command{Use: "version", Short: "S" + about[1:], Args: NoArgs, RunE: say})
 	}
 }
 
@@ -146,8 +137,8 @@ func Main(root *cobra.Command) {
 func Run(ctx context.Context, root *cobra.Command, out *os.File) error {
 	written := &output{File: out}
 	root.SetOut(written)
-	checkHelp(root)
 	checkCompletion(root)
+	checkHelp(root)
 	err := root.ExecuteContext(ctx)
 	switch {
 	case err == nil && written.err != nil:

@@ -74,7 +74,7 @@ func TestCompletion(t *testing.T) {
 			return root
 		},
 		"without": func() *cobra.Command {
-			return Prepare(&cobra.Command{Use: "program", Args: UsageArgs(cobra.NoArgs), RunE: run})
+			return Prepare(&cobra.Command{Use: "program", Args: NoArgs, RunE: run})
 		},
 	} {
 		for _, c := range []struct {

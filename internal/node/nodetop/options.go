@@ -27,7 +27,7 @@ func (o *Options) AddFlags(cmd *cobra.Command) {
 	flags.BoolVar(&o.once, "once", false, "look once")
 	flags.BoolVar(&o.json, "json", false, "print JSON: one line each look, by name")
 	flags.StringVar(&o.order, "sort", Orders[0], "order of the tables: "+strings.Join(Orders, ", "))
-	cmd.MarkFlagsMutuallyExclusive("json", "sort")
+	cli.Exclusive(cmd, "json", "sort")
 	if err := cmd.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions(Orders, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic(err) // there is such a flag
 	}
