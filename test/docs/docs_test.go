@@ -65,6 +65,9 @@ func generated(t *testing.T) map[string]string {
 		"README.md":                       readme,
 		stock:                             figures,
 	}
+	if files["docs/reference/headers.md"], err = docgen.Headers(headers(t)); err != nil {
+		t.Fatal(err)
+	}
 	if files["docs/reference/costs.md"], err = docgen.Costs(filepath.Join(repository, "records/cost")); err != nil {
 		t.Fatal(err)
 	}
@@ -92,6 +95,21 @@ func generated(t *testing.T) map[string]string {
 		t.Fatal(err)
 	}
 	return files
+}
+
+// headers are those of the scheduler, by path.
+func headers(t *testing.T) map[string][]byte {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(repository, "sched", "*.bpf.h"))
+	if err != nil || len(paths) == 0 {
+		t.Fatal(paths, err)
+	}
+	texts := map[string][]byte{}
+	for _, path := range paths {
+		name := "sched/" + filepath.Base(path)
+		texts[name] = readFile(t, name)
+	}
+	return texts
 }
 
 func TestGeneratedDocsAreUpToDate(t *testing.T) { docgentest.Check(t, repository, generated(t)) }
