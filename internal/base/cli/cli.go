@@ -169,8 +169,11 @@ func IsTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// Colours says whether what is written may have colours: on a terminal, where NO_COLOR is not set (no-color.org).
-func Colours(w io.Writer) bool { return IsTerminal(w) && os.Getenv("NO_COLOR") == "" }
+// Draws says whether what is written may have escape sequences: on a terminal that knows some.
+func Draws(w io.Writer) bool { return IsTerminal(w) && os.Getenv("TERM") != "dumb" }
+
+// Colours says whether what is written may have colours: where NO_COLOR is not set (no-color.org).
+func Colours(w io.Writer) bool { return Draws(w) && os.Getenv("NO_COLOR") == "" }
 
 // Interrupted is the failure of a command that its user ended.
 func Interrupted() error { return exit.New(exit.Interrupted, "", "interrupted") }

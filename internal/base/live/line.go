@@ -10,7 +10,7 @@ import (
 	"temper.dev/temper/internal/base/cli"
 )
 
-// Line shows how far something has come: on a terminal one line that changes, elsewhere plain lines, so that a log stays
+// Line shows how far something has come: on a terminal that is not dumb one line that changes, elsewhere plain lines, so that a log stays
 // readable.
 type Line struct {
 	Terminal bool
@@ -21,7 +21,7 @@ type Line struct {
 
 // NewLine begins a line now.
 func NewLine(w io.Writer) Line {
-	return Line{w: w, Terminal: cli.IsTerminal(w), start: time.Now()}
+	return Line{w: w, Terminal: cli.Draws(w), start: time.Now()}
 }
 
 // Start is when the line has begun.

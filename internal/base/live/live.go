@@ -1,5 +1,5 @@
 // Package live shows what changes, over and over: a table that is drawn anew on a terminal, tables that follow each other
-// elsewhere, or a line of JSON each time.
+// elsewhere and on a dumb one, or a line of JSON each time.
 package live
 
 import (
@@ -34,24 +34,25 @@ type View[T any] struct {
 	JSON    bool
 }
 
-// Once looks once, and returns what was seen.
+// Once looks once, and returns what was seen. It leaves the screen as it is.
 func (v View[T]) Once(ctx context.Context, out io.Writer) (T, error) {
 	seen := v.Look(ctx)
-	return seen, v.print(out, seen)
+	return seen, v.print(out, seen, false)
 }
 
 // Run looks until it is interrupted, which is how it ends.
 func (v View[T]) Run(ctx context.Context, out io.Writer, every time.Duration) error {
 	ticks := time.NewTicker(every)
 	defer ticks.Stop()
+	drawn := !v.JSON && cli.Draws(out)
 	seen := v.Look(ctx)
 	for first := true; ctx.Err() == nil; first = false {
-		if !first && !v.JSON && !cli.IsTerminal(out) {
+		if !first && !v.JSON && !drawn {
 			if _, err := io.WriteString(out, "\n"); err != nil {
 				return err
 			}
 		}
-		if err := v.print(out, seen); err != nil {
+		if err := v.print(out, seen, drawn); err != nil {
 			return err
 		}
 		select {
@@ -66,8 +67,8 @@ func (v View[T]) Run(ctx context.Context, out io.Writer, every time.Duration) er
 	return nil
 }
 
-// print writes what was seen at one go, so that a terminal does not flicker.
-func (v View[T]) print(out io.Writer, seen T) error {
+// print writes what was seen at one go, so that a terminal does not flicker: drawn over what was there, or as it is.
+func (v View[T]) print(out io.Writer, seen T, drawn bool) error {
 	var text bytes.Buffer
 	if v.JSON {
 		if err := json.NewEncoder(&text).Encode(seen); err != nil {
@@ -76,11 +77,11 @@ func (v View[T]) print(out io.Writer, seen T) error {
 	} else {
 		v.Write(&text, seen)
 	}
-	drawn := text.Bytes()
-	if !v.JSON && cli.IsTerminal(out) {
-		drawn = frame(drawn, height(out))
+	written := text.Bytes()
+	if drawn {
+		written = frame(written, height(out))
 	}
-	_, err := out.Write(drawn)
+	_, err := out.Write(written)
 	return err
 }
 

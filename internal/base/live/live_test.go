@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"temper.dev/temper/internal/base/exit"
+	"temper.dev/temper/internal/base/fixture"
 )
 
 // count is a view of a number that grows with each look, shown by as many lines. It ends with the look after the last.
@@ -66,7 +66,8 @@ func TestOnce(t *testing.T) {
 
 // A terminal has the newest table where the one before was, and no more of it than fits.
 func TestTerminal(t *testing.T) {
-	master, terminal := openTerminal(t)
+	t.Setenv("TERM", "xterm")
+	master, terminal := fixture.Terminal(t)
 	if err := unix.IoctlSetWinsize(int(master.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 5, Col: 80}); err != nil {
 		t.Fatal(err)
 	}
@@ -87,26 +88,44 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
-// openTerminal makes a terminal, and what is on its other side.
-func openTerminal(t *testing.T) (master, terminal *os.File) {
-	t.Helper()
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
+// One look leaves the screen as it is, and a terminal that knows no escape sequences has none.
+func TestPlainOnATerminal(t *testing.T) {
+	const two = "line 1 of 1\n\n" + "line 1 of 12\nline 2 of 12\n"
+	for _, c := range []struct {
+		what, term string
+		show       func(t *testing.T, terminal io.Writer) error
+		want       string
+	}{
+		{"one look", "xterm", func(t *testing.T, terminal io.Writer) error {
+			_, err := count(1, nil).Once(t.Context(), terminal)
+			return err
+		}, "line 1 of 1\n"},
+		{"looks on a dumb one", "dumb", func(t *testing.T, terminal io.Writer) error {
+			ctx, end := context.WithCancel(t.Context())
+			return count(2, end).Run(ctx, terminal, shortest)
+		}, two},
+		{"a line of progress on a dumb one", "dumb", func(t *testing.T, terminal io.Writer) error {
+			line := NewLine(terminal)
+			line.Show("one")
+			line.End()
+			return nil
+		}, "  0:00  one\n"},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			t.Setenv("TERM", c.term)
+			master, terminal := fixture.Terminal(t)
+			ended := make(chan error)
+			go func() { ended <- c.show(t, terminal) }()
+			got := make([]byte, len(strings.ReplaceAll(c.want, "\n", "\r\n")))
+			_, err := io.ReadFull(master, got)
+			if text := strings.ReplaceAll(string(got), "\r\n", "\n"); err != nil || text != c.want {
+				t.Errorf("%v: %q, want %q", err, text, c.want)
+			}
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		})
 	}
-	t.Cleanup(func() { master.Close() })
-	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	number, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { terminal.Close() })
-	return master, terminal
 }
 
 func TestCheckEvery(t *testing.T) {

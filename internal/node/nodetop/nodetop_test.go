@@ -1,12 +1,17 @@
 package nodetop
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"temper.dev/temper/internal/base/fixture"
 )
@@ -185,4 +190,32 @@ func TestTable(t *testing.T) {
 	own.Problems = []string{"the cpu controller is off"}
 	Table{Order: "cpu", Tiers: true, Own: true}.Write(&out, &Round{Time: start, Error: "the clock stands still", Nodes: []Look{own}})
 	fixture.Golden(t, "tables.txt", out.String())
+}
+
+// One look has no escape sequences, on a terminal either: neither of the screen, nor of colour.
+func TestOnceOnATerminal(t *testing.T) {
+	t.Setenv("TERM", "xterm")
+	t.Setenv("NO_COLOR", "")
+	master, terminal := fixture.Terminal(t)
+	var o Options
+	cmd := &cobra.Command{}
+	cmd.SetOut(terminal)
+	o.AddFlags(cmd)
+	o.once = true
+	ended := make(chan error)
+	go func() {
+		err := o.Show(cmd, Table{Own: true}, func(context.Context) *Round { return &Round{Time: start, Nodes: []Look{asked(t, "a", alone(t), 0)}} })
+		fmt.Fprintln(terminal, "end")
+		ended <- err
+	}()
+	var got []string
+	for lines := bufio.NewScanner(master); lines.Scan() && !strings.HasSuffix(lines.Text(), "end"); {
+		got = append(got, lines.Text())
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if text := strings.Join(got, "\n"); strings.Contains(text, "\x1b") || !strings.HasPrefix(text, "12:00:00 · 2 cgroups\n") {
+		t.Errorf("%q, want a table without escape sequences", text)
+	}
 }

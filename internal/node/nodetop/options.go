@@ -44,7 +44,7 @@ func (o *Options) Check() error {
 // Show shows look after look until the command is interrupted, or one.
 func (o *Options) Show(cmd *cobra.Command, table Table, look func(context.Context) *Round) error {
 	out := cmd.OutOrStdout()
-	table.Order, table.Colour = o.order, cli.Colours(out)
+	table.Order, table.Colour = o.order, !o.once && cli.Colours(out)
 	view := live.View[*Round]{Look: look, Compare: Compare, Write: table.Write, JSON: o.json}
 	if !o.once {
 		return view.Run(cmd.Context(), out, o.every)
