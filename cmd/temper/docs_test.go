@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	"temper.dev/temper/internal/base/cli/clitest"
@@ -13,3 +14,10 @@ func TestGeneratedDocsAreUpToDate(t *testing.T) {
 }
 
 func TestUsageErrors(t *testing.T) { clitest.CheckUsage(t, newRootCommand) }
+
+// The help names what a check may be called.
+func TestDoctorsHelpNamesPark(t *testing.T) {
+	if help := newDoctorCommand().Long; !strings.Contains(help, "(park)") {
+		t.Errorf("park is not in\n%s", help)
+	}
+}

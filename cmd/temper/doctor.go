@@ -20,10 +20,11 @@ func newDoctorCommand() *cobra.Command {
 		Use:   "doctor",
 		Short: "Find out whether this node can run the scheduler, and what to do if not",
 		Long: `Check kernel, sched_ext, kernel type data (BTF), lockdown, cgroup v2 and its cpu controller, other schedulers,
-CPU limits in force, the bpf file system, privileges, scx_temper itself, the preemption mode, isolated CPUs and, where the
-scheduler is attached, real-time tasks that keep others from a CPU. Each finding has its cause and its cure. As root it makes
-a folder in that of the scheduler's pins, below /sys/fs/bpf, and pins a map there, since AppArmor and SELinux may forbid that
-to root, too. It removes both, and changes nothing else.
+CPU limits in force, the bpf file system, privileges, scx_temper itself, the preemption mode, isolated CPUs, which waits for
+a parked task the scheduler can see (park) and, where it is attached, real-time tasks that keep others from a CPU. Each
+finding has its cause and its cure. As root it makes a folder in that of the scheduler's pins, below /sys/fs/bpf, and pins a
+map there, since AppArmor and SELinux may forbid that to root, too. It removes both, and changes
+nothing else.
 
 The exit status is that of the first check that failed:
   0 all well   3 not root   4 no sched_ext   5 bad BTF   6 another scheduler   7 limits present

@@ -28,7 +28,7 @@ func healthy(t *testing.T) fixture.Files {
 		"/sys/fs/cgroup/cgroup.controllers":     "cpuset cpu io\n",
 		"/sys/fs/cgroup/cgroup.subtree_control": "cpu\n",
 		"/sys/fs/cgroup/a/cpu.max":              "max 100000\n",
-		"/proc/mounts":                          "bpf /sys/fs/bpf bpf rw 0 0\n",
+		"/proc/mounts":                          "bpf /sys/fs/bpf bpf rw 0 0\nsecurityfs /sys/kernel/security securityfs rw 0 0\n",
 		"/proc/self/status":                     "Name:\tx\nCapEff:\t000001ffffffffff\nSeccomp:\t0\n",
 		"/sys/kernel/debug/sched/preempt":       "none voluntary (full) lazy \n",
 	}
@@ -182,6 +182,21 @@ func TestPark(t *testing.T) {
 		files["/sys/kernel/btf/vmlinux"] = makeBTF(t, kfuncs, nil, c.structs...)
 		if found := find(examine(t, files), "park"); found.Level != OK || !strings.Contains(found.Found, c.want) {
 			t.Errorf("%v: %+v", c.structs, found)
+		}
+	}
+}
+
+// What may be known of a node's lockdown is told apart: not in the kernel, unknown.
+func TestLockdownThatIsNotThere(t *testing.T) {
+	for mounts, want := range map[string]Check{
+		"bpf /sys/fs/bpf bpf rw 0 0\nsecurityfs /sys/kernel/security securityfs rw 0 0\n": ok("lockdown", "not in this kernel"),
+		"bpf /sys/fs/bpf bpf rw 0 0\n": warn("lockdown", "unknown: securityfs is not mounted", "mount -t securityfs securityfs /sys/kernel/security"),
+	} {
+		files := healthy(t)
+		delete(files, "/sys/kernel/security/lockdown")
+		files["/proc/mounts"] = mounts
+		if got := find(examine(t, files), "lockdown"); got != want {
+			t.Errorf("%q: %+v, want %+v", mounts, got, want)
 		}
 	}
 }

@@ -3,7 +3,9 @@ package doctor
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -84,8 +86,13 @@ func (n Node) isolation() Check {
 func (n Node) lockdown() Check {
 	const name = "lockdown"
 	text, err := host.Read(n.Root.Path("/sys/kernel/security/lockdown"))
-	if err != nil {
-		return ok(name, "not in this kernel, or securityfs is not mounted")
+	switch there, _ := n.mounted("securityfs", "/sys/kernel/security"); {
+	case err != nil && !there:
+		return warn(name, "unknown: securityfs is not mounted", "mount -t securityfs securityfs /sys/kernel/security")
+	case errors.Is(err, fs.ErrNotExist):
+		return ok(name, "not in this kernel")
+	case err != nil:
+		return warn(name, "unknown: "+err.Error(), "run it as root")
 	}
 	if strings.Contains(text, "[confidentiality]") {
 		return fail(exit.LoadFailed, name, "mode confidentiality forbids BPF programs to read kernel memory",

@@ -69,24 +69,33 @@ func (n Node) limits() Check {
 // bpffs tries what modes do not tell; without privileges there is nothing to try.
 func (n Node) bpffs(try bool) Check {
 	const name = "bpffs"
+	const at = "/sys/fs/bpf"
+	switch there, err := n.mounted("bpf", at); {
+	case err != nil:
+		return warn(name, err.Error(), "")
+	case !there:
+		return fail(exit.LoadFailed, name, "no bpf file system on "+at+", so nothing can be pinned", "mount -t bpf bpf "+at)
+	case !try:
+		return ok(name, "mounted on "+at)
+	}
+	if err := n.TryPins(); err != nil {
+		return fromError(name, err)
+	}
+	return ok(name, "mounted on "+at+", and a map can be pinned there")
+}
+
+// mounted tells whether a file system of this kind is mounted at a folder.
+func (n Node) mounted(kind, at string) (bool, error) {
 	mounts, err := host.Read(n.Root.Path("/proc/mounts"))
 	if err != nil {
-		return warn(name, err.Error(), "")
+		return false, err
 	}
 	for line := range strings.Lines(mounts) {
-		f := strings.Fields(line)
-		if len(f) < 3 || f[1] != "/sys/fs/bpf" || f[2] != "bpf" {
-			continue
+		if f := strings.Fields(line); len(f) > 2 && f[1] == at && f[2] == kind {
+			return true, nil
 		}
-		if !try {
-			return ok(name, "mounted on /sys/fs/bpf")
-		}
-		if err := n.TryPins(); err != nil {
-			return fromError(name, err)
-		}
-		return ok(name, "mounted on /sys/fs/bpf, and a map can be pinned there")
 	}
-	return fail(exit.LoadFailed, name, "no bpf file system on /sys/fs/bpf, so nothing can be pinned", "mount -t bpf bpf /sys/fs/bpf")
+	return false, nil
 }
 
 // Bits of CapEff: what the chart gives the agent.
