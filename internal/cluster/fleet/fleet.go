@@ -112,13 +112,13 @@ func WriteOne(w io.Writer, n Node, now time.Time) {
 	}
 	fmt.Fprint(out, "\nTIER\tCPU S\tWAIT P50\tP99\tMAX\tPODS\n")
 	for _, t := range n.Tiers {
-		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\n", t.Tier, cmp.Or(t.CPUSeconds, "-"), wait(t.WaitP50Microseconds), wait(t.WaitP99Microseconds),
-			wait(t.WaitMaxMicroseconds), cmp.Or(strings.Join(t.Pods, " "), "-"))
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\n", t.Tier, cmp.Or(t.CPUSeconds, "-"), below(t.WaitP50Microseconds), below(t.WaitP99Microseconds),
+			exactly(t.WaitMaxMicroseconds), cmp.Or(strings.Join(t.Pods, " "), "-"))
 	}
 	if g := n.Gap; g != nil {
 		fmt.Fprint(out, "\nBACKGROUND RAN ON\tP50\tP99\n")
-		fmt.Fprintf(out, "while a higher tier waited\t%s\t%s\n", wait(g.OverrunP50Microseconds), wait(g.OverrunP99Microseconds))
-		fmt.Fprintf(out, "in the fence, after a loan\t%s\t%s\n", wait(g.LoanBackP50Microseconds), wait(g.LoanBackP99Microseconds))
+		fmt.Fprintf(out, "while a higher tier waited\t%s\t%s\n", below(g.OverrunP50Microseconds), below(g.OverrunP99Microseconds))
+		fmt.Fprintf(out, "in the fence, after a loan\t%s\t%s\n", below(g.LoanBackP50Microseconds), below(g.LoanBackP99Microseconds))
 	}
 	out.Flush()
 	for _, p := range n.Problems {
@@ -192,10 +192,13 @@ func clock(ahead time.Duration) string {
 	return ""
 }
 
-// wait is a duration that was counted in buckets: it is at most this.
-func wait(us int64) string {
+// below is the upper edge of a bucket.
+func below(us int64) string { return host.Below(uint64(us)) }
+
+// exactly is a duration that is known; 0: none was seen.
+func exactly(us int64) string {
 	if us == 0 {
 		return "-"
 	}
-	return (time.Duration(us) * time.Microsecond).String()
+	return host.Micros(uint64(us))
 }

@@ -112,7 +112,7 @@ func (t Table) nodes(w io.Writer, r *Round) {
 		for _, name := range []string{"system", "critical", "standard", "background"} {
 			cells = append(cells, n.tier(name).CPU.cpus())
 		}
-		cells = append(cells, long(n.tier("critical").Wait.p99()), n.Overrun.often(), long(n.Overrun.p99()), n.LoanBack.often(), long(n.LoanBack.p99()), figures)
+		cells = append(cells, host.Below(n.tier("critical").Wait.p99()), n.Overrun.often(), host.Below(n.Overrun.p99()), n.LoanBack.often(), host.Below(n.LoanBack.p99()), figures)
 		rows.add(paint, cells...)
 	}
 	t.write(w, rows)
@@ -125,7 +125,7 @@ func (t Table) tiers(w io.Writer, n Look) {
 		if tier.Wait != nil {
 			p50 = tier.Wait.P50US
 		}
-		rows.add("", tier.Tier, fmt.Sprint(tier.Pods), tier.CPU.cpus(), tier.Wait.often(), long(p50), long(tier.Wait.p99()))
+		rows.add("", tier.Tier, fmt.Sprint(tier.Pods), tier.CPU.cpus(), tier.Wait.often(), host.Below(p50), host.Below(tier.Wait.p99()))
 	}
 	t.write(w, rows)
 }
@@ -270,13 +270,6 @@ func (t *Times) p99() uint64 {
 		return 0
 	}
 	return t.P99US
-}
-
-func long(us uint64) string {
-	if us == 0 {
-		return "-"
-	}
-	return (time.Duration(us) * time.Microsecond).String()
 }
 
 // rows are a table's. Lines are painted once they are aligned: what paints has a width, too.

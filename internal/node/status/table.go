@@ -6,6 +6,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"temper.dev/temper/internal/base/host"
 	"temper.dev/temper/internal/node/config"
 	"temper.dev/temper/internal/node/enforce"
 )
@@ -39,10 +40,10 @@ func (s *Status) Write(w io.Writer, style Style) {
 		s.writeTiers(out)
 		out.Flush()
 		fmt.Fprintf(w, "\nGap (background ran on while a higher tier waited): p50 %s, p99 %s, %d CPUs claimed, %d rechecks\n",
-			below(s.Gap.P50US), below(s.Gap.P99US), s.Gap.Kicks, s.Gap.Rechecks)
+			host.Below(s.Gap.P50US), host.Below(s.Gap.P99US), s.Gap.Kicks, s.Gap.Rechecks)
 		if s.Gap.LoanBackP99US > 0 {
 			fmt.Fprintf(w, "Loans given back (background ran on after its place had been called in): p50 %s, p99 %s\n",
-				below(s.Gap.LoanBackP50US), below(s.Gap.LoanBackP99US))
+				host.Below(s.Gap.LoanBackP50US), host.Below(s.Gap.LoanBackP99US))
 		}
 	}
 	if len(s.Waits) > 0 {
@@ -139,7 +140,7 @@ func (s *Status) writeTiers(w io.Writer) {
 	fmt.Fprintln(w, "TIER\tCGROUPS\tCPU TIME\tWAIT P50\tP99\tMAX\tQUEUED\tPREEMPTED\tSTARVATION TURNS\tAGED\tBOOSTED")
 	for _, t := range s.Tiers {
 		fmt.Fprintf(w, "%s\t%d\t%.1f s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\n", t.Tier, t.Cgroups, t.CPUSeconds,
-			below(t.WaitP50US), below(t.WaitP99US), micros(t.WaitMaxUS), t.Queued, t.Preempted, t.StarvationTurns, t.Aged, t.Boosted)
+			host.Below(t.WaitP50US), host.Below(t.WaitP99US), host.Micros(t.WaitMaxUS), t.Queued, t.Preempted, t.StarvationTurns, t.Aged, t.Boosted)
 	}
 }
 
@@ -170,24 +171,6 @@ func (s *Status) writeExits(w io.Writer) {
 }
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
-
-// below shows the upper edge of a bucket: the value lies below it.
-func below(us uint64) string {
-	if us == 0 {
-		return "-"
-	}
-	return "<" + micros(us)
-}
-
-func micros(us uint64) string {
-	switch {
-	case us < 1000:
-		return fmt.Sprintf("%d us", us)
-	case us < 1_000_000:
-		return fmt.Sprintf("%.1f ms", float64(us)/1e3)
-	}
-	return fmt.Sprintf("%.1f s", float64(us)/1e6)
-}
 
 func timeout(seconds float64) string {
 	if seconds == 0 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 
+	"temper.dev/temper/internal/base/host"
 	"temper.dev/temper/internal/node/enforce"
 )
 
@@ -62,7 +63,7 @@ func orNone(seconds float64) string {
 	if seconds == 0 {
 		return "-"
 	}
-	return micros(uint64(seconds * 1e6))
+	return host.Micros(uint64(seconds * 1e6))
 }
 
 func threadOrNone(id int) string {
