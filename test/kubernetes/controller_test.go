@@ -337,9 +337,11 @@ func TestControllerFollows(t *testing.T) {
 
 	refusedCommand(t, 1, "CapacityPolicy default keeps", "apply", "--yes", "--namespaces", c.namespace)
 	refusedCommand(t, 1, "CapacityPolicy default keeps", "remove")
-	if out := overcommitCommand(t, "report"); !strings.Contains(out, "Guard: Calm: 1 of 1 nodes are fit. New pods are left with 25 per cent of their CPU requests.") {
-		t.Errorf("the report says\n%s", out)
-	}
+	// The controller, which wrote while others deleted, may have failed once, and closed what it had made until its next look.
+	eventually(t, "the report says that the guard is calm", func() bool {
+		out, _, _ := kubectlTemper(t, server.KubeConfig, "overcommit", "report")
+		return strings.Contains(out, "Guard: Calm: 1 of 1 nodes are fit. New pods are left with 25 per cent of their CPU requests.")
+	})
 	if err := cluster.DeleteAllOf(t.Context(), &v1alpha1.CapacityPolicy{}); err != nil {
 		t.Fatal(err)
 	}
