@@ -52,6 +52,7 @@ where nothing says how to reach the API server.`,
 	flags.StringVar(&o.Namespace, "namespace", os.Getenv("NAMESPACE"), "`NAME` of the namespace of the Lease (default: $NAMESPACE)")
 	flags.Lookup("namespace").DefValue = ""
 	flags.StringVar(&o.Probes, "probes", "", "`ADDRESS` to answer a kubelet's probes at, as /healthz and /readyz (default: none)")
+	flags.StringVar(&o.Metrics, "metrics", "", "`ADDRESS` to serve metrics for Prometheus at, as /metrics (default: none)")
 	flags.DurationVar(&o.Every, "every", 15*time.Second, "`DURATION` between two looks at the nodes: 100ms to 1m")
 	flags.TextVar(&o.level, "log-level", slog.LevelInfo, "least `LEVEL` that is logged: debug, info, warn or error")
 	return cmd

@@ -132,7 +132,7 @@ func (c *controlled) policy(change func(*v1alpha1.CapacityPolicySpec)) {
 }
 
 // controller starts one as the service account that the chart gives it.
-func (c *controlled) controller() *exec.Cmd {
+func (c *controlled) controller(args ...string) *exec.Cmd {
 	c.t.Helper()
 	config, err := clientcmd.Load(server.KubeConfig)
 	if err != nil {
@@ -154,7 +154,8 @@ func (c *controlled) controller() *exec.Cmd {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	cmd := exec.Command(root+"/bin/temper-controller", "--namespace", "temper-system", "--kubeconfig", file, "--every", "100ms")
+	args = append([]string{"--namespace", "temper-system", "--kubeconfig", file, "--every", "100ms"}, args...)
+	cmd := exec.Command(root+"/bin/temper-controller", args...)
 	cmd.Stderr = said
 	if err := cmd.Start(); err != nil {
 		c.t.Fatal(err)
@@ -223,11 +224,11 @@ func (c *controlled) condition(name string) *metav1.Condition {
 }
 
 // lowering starts a controller and awaits that pods are lowered.
-func (c *controlled) lowering(change func(*v1alpha1.CapacityPolicySpec)) *exec.Cmd {
+func (c *controlled) lowering(change func(*v1alpha1.CapacityPolicySpec), args ...string) *exec.Cmd {
 	c.t.Helper()
 	c.report(true, 1, 0)
 	c.policy(change)
-	cmd := c.controller()
+	cmd := c.controller(args...)
 	eventually(c.t, "the nodes are to be measured", func() bool {
 		is := c.condition(v1alpha1.ConditionGuarded)
 		return is != nil && is.Reason == "NotMeasured"

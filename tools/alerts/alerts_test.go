@@ -60,6 +60,9 @@ load 1m
   kube_daemonset_status_number_ready{namespace="s",daemonset="temper-agent"} 3x30
   kube_daemonset_status_desired_number_scheduled{namespace="s",daemonset="other"} 3x30
   kube_daemonset_status_number_ready{namespace="s",daemonset="other"} 0x30
+  kube_deployment_status_replicas_available{namespace="s",deployment="temper-controller"} 2x30
+  temper_overcommit_guarded{reason="Calm"} 0x30
+  temper_overcommit_ready{reason="InForce"} 1x30
   temper_scheduler_failures{instance="n"} 0x30
   temper_problems{instance="n"} 0x30
   temper_heartbeat_age_seconds{instance="n"} 0.1x30
@@ -76,6 +79,7 @@ load 1m
   temper_enforced{instance="n"} 0x30
   temper_off{instance="n",reason="SafeModeNode"} 1x30
   temper_condition{instance="n",condition="LimitsHonoured",reason="Ignored"} 0x30
+  temper_overcommit_ready{reason="Guarded"} 0x30
   temper_problems{instance="n"} 0x30
 `
 	cases := map[string]struct {
@@ -93,6 +97,9 @@ load 1m
 		"TemperProblems":          {`temper_problems{instance="n"} 2x30`, 2},
 		"TemperWaitTooLong":       {`temper_tier_longest_wait_seconds{instance="n",tier="critical"} 1x20 3x9`, 3},
 		"TemperWatchdogNear":      {`temper_wait_under_way_seconds{instance="n",for="one CPU"} 0x20 11x9`, 11},
+		"TemperOvercommitPaused":  {`temper_overcommit_guarded{reason="UseTooHigh"} 1x30`, 1},
+		"TemperOvercommitFails":   {`temper_overcommit_ready{reason="Invalid"} 0x30`, 0},
+		"TemperControllerMissing": {`kube_deployment_status_replicas_available{namespace="s",deployment="temper-controller"} 0x30`, 0},
 		"TemperRealTimeStarves":   {"temper_real_time_cpus{instance=\"n\",starving=\"false\"} 3x30\n  temper_real_time_cpus{instance=\"n\",starving=\"true\"} 2x30", 2},
 		"TemperGapOverrun": {"temper_gap_overrun_seconds_bucket{instance=\"n\",le=\"0.002\"} 0x30\n" +
 			"  temper_gap_overrun_seconds_bucket{instance=\"n\",le=\"0.004\"} 0+100x30\n  temper_gap_overrun_seconds_bucket{instance=\"n\",le=\"+Inf\"} 0+100x30", 0.004},
@@ -169,7 +176,7 @@ func metrics(t *testing.T, pages ...string) []string {
 
 // What alerts and the dashboard ask for is served, by agents or by kube-state-metrics.
 func TestExpressionsNameMetricsThatThereAre(t *testing.T) {
-	served := append(metrics(t, "metrics.md", "agent-metrics.md"), "kube_daemonset_status_desired_number_scheduled", "kube_daemonset_status_number_ready")
+	served := append(metrics(t, "metrics.md", "agent-metrics.md", "controller-metrics.md"), "kube_deployment_status_replicas_available", "kube_daemonset_status_desired_number_scheduled", "kube_daemonset_status_number_ready")
 	for _, expression := range expressions(t) {
 		// What Grafana puts in.
 		expression = strings.NewReplacer("$__rate_interval", "5m", "$node", "n").Replace(expression)

@@ -5,6 +5,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"temper.dev/temper/api/v1alpha1"
@@ -31,21 +33,21 @@ const Name = "temper-controller"
 type Options struct {
 	Namespace string        // of the Lease
 	Probes    string        // address for /healthz and /readyz; "": none
+	Metrics   string        // address for /metrics; "": none
 	Every     time.Duration // between two looks at the nodes
 	Log       *slog.Logger
 }
 
+// none is how the library is told to listen nowhere.
+const none = "0"
+
 // Run works while it is the leader, and waits while it is not, until ctx ends. It fails where it has lost the Lease.
 func Run(ctx context.Context, config *rest.Config, o Options) error {
-	probes := o.Probes
-	if probes == "" {
-		probes = "0"
-	}
 	m, err := manager.New(config, manager.Options{
 		Scheme:                        collect.Scheme(admissionv1.AddToScheme),
 		Logger:                        logr.FromSlogHandler(o.Log.Handler()),
-		Metrics:                       server.Options{BindAddress: "0"},
-		HealthProbeBindAddress:        probes,
+		Metrics:                       server.Options{BindAddress: cmp.Or(o.Metrics, none)},
+		HealthProbeBindAddress:        cmp.Or(o.Probes, none),
 		LeaderElection:                true,
 		LeaderElectionID:              Name,
 		LeaderElectionNamespace:       o.Namespace,
@@ -62,7 +64,11 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 			return err
 		}
 	}
-	p := &policies{cluster: m.GetClient(), live: m.GetAPIReader(), events: m.GetEventRecorder(Name), every: o.Every, now: time.Now}
+	told := &figures{}
+	if err := metrics.Registry.Register(told); err != nil {
+		return err
+	}
+	p := &policies{cluster: m.GetClient(), live: m.GetAPIReader(), events: m.GetEventRecorder(Name), every: o.Every, now: time.Now, told: told}
 	if err := p.watch(m); err != nil {
 		return err
 	}

@@ -41,6 +41,7 @@ type policies struct {
 	every   time.Duration
 	now     func() time.Time
 	meter   guard.Meter
+	told    *figures
 }
 
 // Reasons of condition Ready.
@@ -82,6 +83,7 @@ func (p *policies) Reconcile(ctx context.Context, _ reconcile.Request) (reconcil
 		return reconcile.Result{}, readErr
 	}
 	if err != nil || capacity.DeletionTimestamp != nil {
+		p.told.set(nil)
 		return p.end(ctx, found)
 	}
 	verdict, err := p.look(ctx, &capacity)
@@ -271,6 +273,7 @@ func (p *policies) report(ctx context.Context, capacity *v1alpha1.CapacityPolicy
 		c.ObservedGeneration = capacity.Generation
 		meta.SetStatusCondition(&status.Conditions, c)
 	}
+	p.told.set(status.DeepCopy())
 	if equality.Semantic.DeepEqual(before, status) {
 		return nil
 	}

@@ -20,6 +20,12 @@ func AgentMetrics(list []*status.Metric) string {
 		"Counters are the kernel's, and go on whatever schedules.\n\n" + tableOf(list)
 }
 
+// ControllerMetrics is the page of what the controller serves.
+func ControllerMetrics(list []*status.Metric) string {
+	return "# Metrics of temper-controller\n" + notice + "What `temper-controller --metrics ADDRESS` serves, beside what its library counts of itself (`controller_runtime_*`, `workqueue_*`, `rest_client_*`). " +
+		"Of several replicas the one that works has these.\n\n" + tableOf(list)
+}
+
 func tableOf(list []*status.Metric) string {
 	var b strings.Builder
 	b.WriteString("| metric | kind | labels | meaning |\n| --- | --- | --- | --- |\n")
