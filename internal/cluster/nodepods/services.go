@@ -93,16 +93,14 @@ func (s *Source) addServices(w *agent.Wanted) {
 	}
 }
 
-// tierBy is the tier that a cgroup has by its own or its nearest ancestor's; standard if none has any.
+// tierBy is the tier that a cgroup has by a member: itself, or the nearest above it; standard if there is none. It is asked at
+// each look, beside a node's pods.
 func tierBy(members []agent.Member, cg string) tier.Tier {
-	tiers := map[string]tier.Tier{}
+	nearest := agent.Member{Tier: tier.Standard}
 	for _, m := range members {
-		tiers[m.Cgroup] = m.Tier
-	}
-	for _, above := range slices.Backward(append(cgroup.Ancestors(cg), cg)) {
-		if t, has := tiers[above]; has {
-			return t
+		if below, is := strings.CutPrefix(cg, m.Cgroup); is && (below == "" || below[0] == '/') && len(m.Cgroup) > len(nearest.Cgroup) {
+			nearest = m
 		}
 	}
-	return tier.Standard
+	return nearest.Tier
 }

@@ -178,3 +178,12 @@ func TestCgroupOfAProcess(t *testing.T) {
 		})
 	}
 }
+
+func TestTheNearestMemberDecides(t *testing.T) {
+	members := []agent.Member{{Cgroup: "/a/b", Tier: tier.Critical}, {Cgroup: "/a", Tier: tier.System}, {Cgroup: "/a/b/c/d", Tier: tier.Background}}
+	for cg, want := range map[string]tier.Tier{"/a": tier.System, "/a/x": tier.System, "/a/b": tier.Critical, "/a/b/c": tier.Critical, "/ab": tier.Standard, "/": tier.Standard} {
+		if got := tierBy(members, cg); got != want {
+			t.Errorf("%s is %s, want %s", cg, got, want)
+		}
+	}
+}
