@@ -8,24 +8,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"temper.dev/temper/api/v1alpha1"
-	"temper.dev/temper/internal/node/status"
+	"temper.dev/temper/internal/base/metric"
 )
 
 var (
-	guardedMetric = &status.Metric{Name: "temper_overcommit_guarded", Kind: "gauge", Labels: []string{"reason"}, Help: "1 while new pods keep their CPU requests, 0 while these are lowered; the label says why."}
-	readyMetric   = &status.Metric{Name: "temper_overcommit_ready", Kind: "gauge", Labels: []string{"reason"}, Help: "1 while the admission policies do what the CapacityPolicy asks for, else 0; the label says why."}
-	factorMetric  = &status.Metric{Name: "temper_overcommit_factor", Kind: "gauge", Help: "Share of their CPU requests that new pods are left with; 1 while they keep them."}
-	nodesMetric   = &status.Metric{Name: "temper_overcommit_nodes", Kind: "gauge", Help: "Nodes that the CapacityPolicy selects, without cordoned ones."}
-	fitMetric     = &status.Metric{Name: "temper_overcommit_fit_nodes", Kind: "gauge", Help: "Nodes of those that the guard finds fit."}
+	guardedMetric = metric.New("gauge", "overcommit_guarded", "1 while new pods keep their CPU requests, 0 while these are lowered; the label says why.", "reason")
+	readyMetric   = metric.New("gauge", "overcommit_ready", "1 while the admission policies do what the CapacityPolicy asks for, else 0; the label says why.", "reason")
+	factorMetric  = metric.New("gauge", "overcommit_factor", "Share of their CPU requests that new pods are left with; 1 while they keep them.")
+	nodesMetric   = metric.New("gauge", "overcommit_nodes", "Nodes that the CapacityPolicy selects, without cordoned ones.")
+	fitMetric     = metric.New("gauge", "overcommit_fit_nodes", "Nodes of those that the guard finds fit.")
 )
 
 // Metrics lists all, in the order of the documentation. Which replica works has them; the others have none.
-func Metrics() []*status.Metric {
-	return []*status.Metric{guardedMetric, readyMetric, factorMetric, nodesMetric, fitMetric}
-}
-
-func describe(m *status.Metric) *prometheus.Desc {
-	return prometheus.NewDesc(m.Name, m.Help, m.Labels, nil)
+func Metrics() []*metric.Metric {
+	return []*metric.Metric{guardedMetric, readyMetric, factorMetric, nodesMetric, fitMetric}
 }
 
 // figures are what the CapacityPolicy's status said last, for Prometheus.
@@ -43,7 +39,7 @@ func (f *figures) set(last *v1alpha1.CapacityPolicyStatus) {
 // Describe implements prometheus.Collector.
 func (f *figures) Describe(out chan<- *prometheus.Desc) {
 	for _, m := range Metrics() {
-		out <- describe(m)
+		out <- m.Desc
 	}
 }
 
@@ -55,16 +51,16 @@ func (f *figures) Collect(out chan<- prometheus.Metric) {
 	if last == nil {
 		return
 	}
-	for condition, m := range map[string]*status.Metric{v1alpha1.ConditionGuarded: guardedMetric, v1alpha1.ConditionReady: readyMetric} {
+	for condition, m := range map[string]*metric.Metric{v1alpha1.ConditionGuarded: guardedMetric, v1alpha1.ConditionReady: readyMetric} {
 		if c := meta.FindStatusCondition(last.Conditions, condition); c != nil {
 			value := 0.0
 			if c.Status == metav1.ConditionTrue {
 				value = 1
 			}
-			out <- prometheus.MustNewConstMetric(describe(m), prometheus.GaugeValue, value, c.Reason)
+			out <- m.Value(value, c.Reason)
 		}
 	}
-	for m, value := range map[*status.Metric]float64{factorMetric: float64(last.FactorPercent) / 100, nodesMetric: float64(last.Nodes), fitMetric: float64(last.FitNodes)} {
-		out <- prometheus.MustNewConstMetric(describe(m), prometheus.GaugeValue, value)
+	for m, value := range map[*metric.Metric]float64{factorMetric: float64(last.FactorPercent) / 100, nodesMetric: float64(last.Nodes), fitMetric: float64(last.FitNodes)} {
+		out <- m.Value(value)
 	}
 }

@@ -19,6 +19,7 @@ import (
 
 	"temper.dev/temper/internal/base/cgroup"
 	"temper.dev/temper/internal/base/host"
+	"temper.dev/temper/internal/base/metric"
 	"temper.dev/temper/internal/base/tier"
 	"temper.dev/temper/internal/cluster/nodepods"
 	"temper.dev/temper/internal/node/agent"
@@ -31,18 +32,14 @@ const mostPods = 500
 var (
 	labels = []string{"namespace", "pod", "tier"}
 
-	condition = &status.Metric{Name: "temper_condition", Kind: "gauge", Labels: []string{"condition", "reason"}, Help: "1 where the TemperNode's condition is True, 0 where it is False. One that is Unknown has no series."}
-	used      = &status.Metric{Name: "temper_pod_cpu_seconds_total", Kind: "counter", Labels: labels, Help: "CPU time that the pod used, as the kernel counts it for the pod's cgroup."}
-	waited    = &status.Metric{Name: "temper_pod_waiting_seconds_total", Kind: "counter", Labels: labels, Help: "Time in which some task of the pod waited for a CPU (the kernel's PSI)."}
-	omitted   = &status.Metric{Name: "temper_pods_omitted", Kind: "gauge", Help: "Pods beyond the 500th by name, which have no series."}
+	condition = metric.New("gauge", "condition", "1 where the TemperNode's condition is True, 0 where it is False. One that is Unknown has no series.", "condition", "reason")
+	used      = metric.New("counter", "pod_cpu_seconds_total", "CPU time that the pod used, as the kernel counts it for the pod's cgroup.", labels...)
+	waited    = metric.New("counter", "pod_waiting_seconds_total", "Time in which some task of the pod waited for a CPU (the kernel's PSI).", labels...)
+	omitted   = metric.New("gauge", "pods_omitted", "Pods beyond the 500th by name, which have no series.")
 )
 
 // Metrics lists all, in the order of the documentation.
-func Metrics() []*status.Metric { return []*status.Metric{condition, used, waited, omitted} }
-
-func describe(m *status.Metric) *prometheus.Desc {
-	return prometheus.NewDesc(m.Name, m.Help, m.Labels, nil)
-}
+func Metrics() []*metric.Metric { return []*metric.Metric{condition, used, waited, omitted} }
 
 // Collector looks at the agent's state, and at the pods' cgroups, at each scrape.
 type Collector struct {
@@ -54,7 +51,7 @@ type Collector struct {
 // Describe implements prometheus.Collector.
 func (Collector) Describe(out chan<- *prometheus.Desc) {
 	for _, m := range Metrics() {
-		out <- describe(m)
+		out <- m.Desc
 	}
 }
 
@@ -74,15 +71,15 @@ var values = map[metav1.ConditionStatus]float64{metav1.ConditionTrue: 1, metav1.
 func (c Collector) Collect(out chan<- prometheus.Metric) {
 	state, err := c.state()
 	if err != nil {
-		out <- prometheus.NewInvalidMetric(describe(condition), fmt.Errorf("what the agent does is not known: %w", err))
+		out <- prometheus.NewInvalidMetric(condition.Desc, fmt.Errorf("what the agent does is not known: %w", err))
 		return
 	}
 	if seen, err := c.look(); err != nil {
-		out <- prometheus.NewInvalidMetric(describe(condition), err)
+		out <- prometheus.NewInvalidMetric(condition.Desc, err)
 	} else {
 		for _, is := range nodepods.Conditions(c.root, *state, seen) {
 			if value, known := values[is.Status]; known {
-				out <- prometheus.MustNewConstMetric(describe(condition), prometheus.GaugeValue, value, is.Type, is.Reason)
+				out <- condition.Value(value, is.Type, is.Reason)
 			}
 		}
 	}
@@ -100,15 +97,15 @@ func (c Collector) Collect(out chan<- prometheus.Metric) {
 	shown := order[:min(len(order), mostPods)]
 	for _, p := range shown {
 		namespace, name, _ := strings.Cut(p.name, "/")
-		emit := func(m *status.Metric, microseconds *uint64) {
+		emit := func(m *metric.Metric, microseconds *uint64) {
 			if microseconds != nil {
-				out <- prometheus.MustNewConstMetric(describe(m), prometheus.CounterValue, float64(*microseconds)/1e6, namespace, name, p.tier.String())
+				out <- m.Value(float64(*microseconds)/1e6, namespace, name, p.tier.String())
 			}
 		}
 		emit(used, pods[p].used)
 		emit(waited, pods[p].waited)
 	}
-	out <- prometheus.MustNewConstMetric(describe(omitted), prometheus.GaugeValue, float64(len(order)-len(shown)))
+	out <- omitted.Value(float64(len(order) - len(shown)))
 }
 
 // add adds a cgroup's figures. One that has gone since has none, and neither has one whose kernel does not count waits.

@@ -5,29 +5,20 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"temper.dev/temper/internal/base/metric"
 	"temper.dev/temper/internal/node/enforce"
 )
 
 // mostLimits bounds how many cgroups with a limit have series of their own.
 const mostLimits = 500
 
-// Metric is what one metric of Temper is.
-type Metric struct {
-	Name, Help string
-	Labels     []string
-	Kind       string // counter, gauge or histogram
-
-	desc *prometheus.Desc
-}
-
 // Metrics lists all, in the order of the documentation.
-func Metrics() []*Metric { return metrics }
+func Metrics() []*metric.Metric { return metrics }
 
-var metrics []*Metric
+var metrics []*metric.Metric
 
-func declare(kind, name, help string, labels ...string) *Metric {
-	m := &Metric{Name: "temper_" + name, Help: help, Labels: labels, Kind: kind}
-	m.desc = prometheus.NewDesc(m.Name, help, labels, nil)
+func declare(kind, name, help string, labels ...string) *metric.Metric {
+	m := metric.New(kind, name, help, labels...)
 	metrics = append(metrics, m)
 	return m
 }
@@ -88,7 +79,7 @@ type Collector struct{ Look func() (*Status, error) }
 // Describe implements prometheus.Collector.
 func (Collector) Describe(out chan<- *prometheus.Desc) {
 	for _, m := range metrics {
-		out <- m.desc
+		out <- m.Desc
 	}
 }
 
@@ -96,7 +87,7 @@ func (Collector) Describe(out chan<- *prometheus.Desc) {
 func (c Collector) Collect(out chan<- prometheus.Metric) {
 	s, err := c.Look()
 	if err != nil {
-		out <- prometheus.NewInvalidMetric(enforced.desc, err)
+		out <- prometheus.NewInvalidMetric(enforced.Desc, err)
 		return
 	}
 	e := emitter{out}
@@ -147,12 +138,8 @@ func (c Collector) Collect(out chan<- prometheus.Metric) {
 
 type emitter struct{ out chan<- prometheus.Metric }
 
-func (e emitter) value(m *Metric, v float64, labels ...string) {
-	kind := prometheus.GaugeValue
-	if m.Kind == "counter" {
-		kind = prometheus.CounterValue
-	}
-	e.out <- prometheus.MustNewConstMetric(m.desc, kind, v, labels...)
+func (e emitter) value(m *metric.Metric, v float64, labels ...string) {
+	e.out <- m.Value(v, labels...)
 }
 
 func (e emitter) tier(t Tier, raw enforce.TierStats) {
@@ -183,14 +170,14 @@ func (e emitter) limit(l Limit) {
 	e.value(limitWaiting, float64(l.Waiting), cg)
 }
 
-func (e emitter) histogram(m *Metric, h enforce.Hist, labels ...string) {
+func (e emitter) histogram(m *metric.Metric, h enforce.Hist, labels ...string) {
 	buckets := map[float64]uint64{}
 	var below uint64
 	for i, n := range h.Bucket[:enforce.HistBuckets-1] {
 		below += n
 		buckets[math.Ldexp(1e-6, i)] = below
 	}
-	e.out <- prometheus.MustNewConstHistogram(m.desc, h.Count(), math.NaN(), buckets, labels...)
+	e.out <- prometheus.MustNewConstHistogram(m.Desc, h.Count(), math.NaN(), buckets, labels...)
 }
 
 // inSeconds is exact to the microsecond, as the figure is.
