@@ -63,8 +63,8 @@ final class Admission {
         request.setAttribute(ATTRIBUTE, r);
         Within.Caller caller = within.caller(request.getHeader(Within.HEADER));
         Call call = context.call(service, trusted);
-        if (caller.depth() <= call.depth()) r.submit(fence, call, 0);
-        else r.submit(fence, call.at(caller.depth()), caller.depth() > CIRCLE ? 0 : caller.permit());
+        long depth = Math.max(caller.depth(), call.depth());
+        r.submit(fence, call.at(depth), depth > CIRCLE ? 0 : caller.permit());
         return r;
     }
 

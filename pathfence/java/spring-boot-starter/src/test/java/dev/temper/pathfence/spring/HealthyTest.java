@@ -167,11 +167,11 @@ class HealthyTest extends InServer {
         assertEquals(0, state("own").failed());
     }
 
-    /** Nobody has said that the service calls itself. All workers are taken by requests that do. */
+    /** All workers are taken by requests that call their own service, which nobody has said; or which is named, and trusts. */
     @ParameterizedTest
-    @ValueSource(strings = {"tomcat", "jetty"})
-    void aServiceMayCallItself(String server) throws Exception {
-        start(server, "pathfence.target=10s", "server.tomcat.threads.max=14");
+    @CsvSource({"tomcat, false", "jetty, false", "tomcat, true", "jetty, true"})
+    void aServiceMayCallItself(String server, boolean trusted) throws Exception {
+        start(server, "pathfence.target=10s", "server.tomcat.threads.max=14", "pathfence.service=shop", "pathfence.trusted=" + trusted);
         shop.slow.shut();
         var asked = ask("/calling", 4);
         awaitInFlight(4);
