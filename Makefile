@@ -80,7 +80,7 @@ records: build peers ## measure all that the claims stand on; takes about four h
 	@scripts/records.sh records
 
 # Side by side: what asks for one CPU each; and a build that gives way.
-test: deps build jvm-service test-unit test-packages pathfence-test pathfence-java-test test-kubernetes ## the tests that CI runs
+test: deps build jvm-service test-unit test-packages pathfence-go-test pathfence-test pathfence-java-test test-kubernetes ## the tests that CI runs
 	$(MAKE) --jobs=2 test-guest kubernetes-node
 	$(MAKE) test-timed
 	$(MAKE) --jobs=2 test-lab e2e-quick
@@ -254,6 +254,7 @@ lint: ## formatting, vet, the scheduler's headers, and whether the generated sou
 	$(GO) vet ./...
 	$(GO) vet -tags guest,kubernetes,lab,scale,e2e,object,packages,host . ./test/... ./internal/capacity/...
 	$(GO) vet -tags pathfence ./pathfence/bench
+	cd pathfence/go && $(GO) vet ./...
 	cd tools/image && $(GO) vet .
 	cd tools/chart && $(GO) vet -tags kubernetes .
 	cd tools/alerts && $(GO) vet .

@@ -130,6 +130,7 @@ require (
 	sigs.k8s.io/kustomize/kyaml v0.21.1 // indirect
 	sigs.k8s.io/randfill v1.0.0 // indirect
 	sigs.k8s.io/structured-merge-diff/v6 v6.3.3 // indirect
+	temper.dev/temper/pathfence/go v0.0.0
 )
 
 // k8s.io/kubernetes asks for v0.0.0 of its own parts, which nobody has published: the versions above hold (decision 59).
@@ -168,3 +169,5 @@ exclude (
 	k8s.io/sample-controller v0.0.0
 	k8s.io/streaming v0.0.0
 )
+
+replace temper.dev/temper/pathfence/go => ./pathfence/go

@@ -1,5 +1,5 @@
 # The path plane: PathFence. Included from the top-level Makefile.
-.PHONY: pathfence-deps pathfence-build pathfence-test pathfence-java-build pathfence-java-test pathfence-sanitize pathfence-vectors pathfence-simulation pathfence-bench-build pathfence-bench-java-build pathfence-bench pathfence-bench-java pathfence-bench-lab pathfence-report pathfence-example
+.PHONY: pathfence-deps pathfence-build pathfence-test pathfence-go-test pathfence-java-build pathfence-java-test pathfence-sanitize pathfence-vectors pathfence-simulation pathfence-bench-build pathfence-bench-java-build pathfence-bench pathfence-bench-java pathfence-bench-lab pathfence-report pathfence-example
 
 PATHFENCE_CPP := cd pathfence/cpp && cmake
 # Maven runs for a minute at most: time that a better compiler takes does not come back.
@@ -26,6 +26,10 @@ pathfence-test: pathfence-build pathfence-bench-build pathfence-example ## the C
 	cd pathfence/cpp && ctest --preset release
 	$(GO) test -tags pathfence -count=1 ./pathfence/bench -args -node $(BENCH)/pathfence-bench-node
 
+pathfence-go-test: ## the Go tests: the algorithm with its vectors and simulation; HTTP and gRPC servers, with the race detector
+	cd pathfence/go && $(GO) test ./core/... ./internal/... ./pathfenceprom
+	cd pathfence/go && $(GO) test -race . ./pathfencegrpc
+
 pathfence-java-build: ## the path plane's Java artifacts, into ~/.m2
 	$(PATHFENCE_MVN) --quiet install -DskipTests
 
@@ -43,10 +47,10 @@ pathfence-sanitize: ## the C++ tests under ThreadSanitizer and AddressSanitizer
 	done
 
 pathfence-vectors: ## write the test vectors from the reference model
-	$(GO) test ./pathfence/spec/model -run '^TestVectorsAreUpToDate$$' -count=1 -args -write-vectors
+	cd pathfence/go && $(GO) test ./core -run '^TestVectorsAreUpToDate$$' -count=1 -args -write-vectors
 
 pathfence-simulation: ## the simulation's table: all arms, scales, disturbances and traces
-	@$(GO) test ./pathfence/spec/model/sim -run '^TestTable$$' -count=1 -timeout 0 -v -args -all
+	@cd pathfence/go && $(GO) test ./core/sim -run '^TestTable$$' -count=1 -timeout 0 -v -args -all
 
 pathfence-bench-build: ## the benchmark's programs, in build/pathfence/bench/
 	cmake -S pathfence/bench/cpp -B $(BENCH) >/dev/null

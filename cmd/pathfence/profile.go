@@ -19,7 +19,7 @@ import (
 	"temper.dev/temper/internal/base/host"
 	"temper.dev/temper/internal/path/fenceprofile"
 	"temper.dev/temper/internal/path/fencetop"
-	"temper.dev/temper/pathfence/spec/model"
+	"temper.dev/temper/pathfence/go/core"
 )
 
 type profileFlags struct {
@@ -89,7 +89,7 @@ func (f *profileFlags) run(cmd *cobra.Command) error {
 }
 
 // check finds what is wrong before anything is measured.
-func (f *profileFlags) check() (*model.Config, error) {
+func (f *profileFlags) check() (*core.Config, error) {
 	usage := func(cure, format string, args ...any) error { return exit.New(exit.Usage, cure, format, args...) }
 	switch {
 	case f.config == "":
@@ -107,11 +107,11 @@ func (f *profileFlags) check() (*model.Config, error) {
 	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
-	cfg := &model.Config{}
+	cfg := &core.Config{}
 	if err := decoder.Decode(cfg); err != nil {
 		return nil, exit.New(exit.Config, "", "%s: %w", f.config, err)
 	}
-	if _, err := model.New(*cfg, 0); err != nil {
+	if _, err := core.New(*cfg, 0); err != nil {
 		return nil, exit.New(exit.Config, "", "%s: %w", f.config, err)
 	}
 	for _, c := range f.classes {
@@ -119,7 +119,7 @@ func (f *profileFlags) check() (*model.Config, error) {
 		if !ok || source == "" {
 			return nil, usage("write it as orders=http://localhost:8080/orders/1", "--class %q has no source", c)
 		}
-		if !slices.ContainsFunc(cfg.Classes, func(in model.ClassConfig) bool { return in.Name == name }) {
+		if !slices.ContainsFunc(cfg.Classes, func(in core.ClassConfig) bool { return in.Name == name }) {
 			return nil, usage("add it there, with its keys", "%s has no class %q", f.config, name)
 		}
 	}
@@ -144,7 +144,7 @@ func (f *profileFlags) checkOff(ctx context.Context, log io.Writer) error {
 	return nil
 }
 
-func (f *profileFlags) measure(ctx context.Context, log io.Writer, cfg *model.Config, name, source string) ([]fenceprofile.Step, error) {
+func (f *profileFlags) measure(ctx context.Context, log io.Writer, cfg *core.Config, name, source string) ([]fenceprofile.Step, error) {
 	if !strings.HasPrefix(source, "http://") && !strings.HasPrefix(source, "https://") {
 		file, err := os.Open(source)
 		if err != nil {
@@ -168,7 +168,7 @@ func (f *profileFlags) measure(ctx context.Context, log io.Writer, cfg *model.Co
 
 const defaultTarget = 250 * time.Millisecond // algorithm.md, "Configuration"
 
-func targetOf(cfg *model.Config, class string) time.Duration {
+func targetOf(cfg *core.Config, class string) time.Duration {
 	target := cfg.Target
 	for _, c := range cfg.Classes {
 		if c.Name == class && c.Target != 0 {
@@ -181,7 +181,7 @@ func targetOf(cfg *model.Config, class string) time.Duration {
 	return time.Duration(target)
 }
 
-func (f *profileFlags) write(w io.Writer, cfg *model.Config, profiles []fenceprofile.Profile) error {
+func (f *profileFlags) write(w io.Writer, cfg *core.Config, profiles []fenceprofile.Profile) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
 	if f.out == "" {

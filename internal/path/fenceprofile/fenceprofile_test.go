@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"temper.dev/temper/pathfence/spec/model"
+	"temper.dev/temper/pathfence/go/core"
 )
 
 func TestSteps(t *testing.T) {
@@ -155,7 +155,7 @@ func TestPutAndWrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := model.Config{Workers: 16, Classes: []model.ClassConfig{{Name: "items", Limit: 3}, {Name: "orders", Keys: []string{"k"}, Weight: 7}}}
+	cfg := core.Config{Workers: 16, Classes: []core.ClassConfig{{Name: "items", Limit: 3}, {Name: "orders", Keys: []string{"k"}, Weight: 7}}}
 	Put(&cfg, []Profile{p})
 	if got := fmt.Sprint(cfg.Classes); got != "[{items [] 0 0 3 0} {orders [k] 7 0 7 4000000}]" {
 		t.Error(got)

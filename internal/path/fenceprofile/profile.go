@@ -11,7 +11,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"temper.dev/temper/pathfence/spec/model"
+	"temper.dev/temper/pathfence/go/core"
 )
 
 // Profile is what a class turned out to make use of.
@@ -33,27 +33,27 @@ func Of(class string, steps []Step) (Profile, error) {
 	if len(steps) < fewestSteps {
 		return p, fmt.Errorf("class %s: %d concurrencies are too few to find a knee; it takes %d", class, len(steps), fewestSteps)
 	}
-	var points []model.Measured
+	var points []core.Measured
 	for i, s := range steps {
 		if i > 0 && s.Concurrency <= steps[i-1].Concurrency {
 			return p, fmt.Errorf("class %s: concurrencies must rise; %d follows %d", class, s.Concurrency, steps[i-1].Concurrency)
 		}
-		points = append(points, model.Measured{Concurrency: s.Concurrency, Good: int64(math.Round(s.Good))})
+		points = append(points, core.Measured{Concurrency: s.Concurrency, Good: int64(math.Round(s.Good))})
 	}
-	if !slices.ContainsFunc(points, func(m model.Measured) bool { return m.Good > 0 }) {
+	if !slices.ContainsFunc(points, func(m core.Measured) bool { return m.Good > 0 }) {
 		return p, fmt.Errorf("class %s: nothing was answered well and in time, at no concurrency", class)
 	}
-	var shape model.Shape
-	p.Knee, p.Limit, shape = model.Profile(points)
-	p.Shape = map[model.Shape]string{
-		model.Plateau: "a plateau", model.Rising: "rising to the end: no limit shows", model.Falling: "falling: more at a time makes less",
+	var shape core.Shape
+	p.Knee, p.Limit, shape = core.Profile(points)
+	p.Shape = map[core.Shape]string{
+		core.Plateau: "a plateau", core.Rising: "rising to the end: no limit shows", core.Falling: "falling: more at a time makes less",
 	}[shape]
 	p.Hold = steps[0].Hold
 	return p, nil
 }
 
 // Put writes profiles into the classes of a configuration.
-func Put(cfg *model.Config, profiles []Profile) {
+func Put(cfg *core.Config, profiles []Profile) {
 	for _, p := range profiles {
 		for i := range cfg.Classes {
 			if cfg.Classes[i].Name == p.Class {

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"temper.dev/temper/pathfence/bench/record"
-	"temper.dev/temper/pathfence/spec/model"
+	"temper.dev/temper/pathfence/go/core"
 )
 
 // Arm is a way to decide who gets a worker.
@@ -27,16 +27,16 @@ type Server struct {
 
 var (
 	sharedPool    = Arm{record.Shared, func(Server) []string { return nil }}
-	wholeFence    = Arm{record.Fence, fence(model.Parts{})}
+	wholeFence    = Arm{record.Fence, fence(core.Parts{})}
 	learnedFence  = Arm{record.Learned, func(s Server) []string { return flags(plain(s)) }}
 	fenceVariants = []Arm{
-		{"fence without lending", fence(model.Parts{NoLend: true})},
-		{"fence without protection", fence(model.Parts{NoProtect: true})},
-		{"fence without shedding", fence(model.Parts{NoShed: true})},
-		{"fence without newest-first", fence(model.Parts{NoNewest: true})},
-		{"fence without learning", fence(model.Parts{NoLearn: true})},
-		{"fence without excitation", fence(model.Parts{NoExcite: true})},
-		{"fence without panic", fence(model.Parts{NoPanic: true})},
+		{"fence without lending", fence(core.Parts{NoLend: true})},
+		{"fence without protection", fence(core.Parts{NoProtect: true})},
+		{"fence without shedding", fence(core.Parts{NoShed: true})},
+		{"fence without newest-first", fence(core.Parts{NoNewest: true})},
+		{"fence without learning", fence(core.Parts{NoLearn: true})},
+		{"fence without excitation", fence(core.Parts{NoExcite: true})},
+		{"fence without panic", fence(core.Parts{NoPanic: true})},
 	}
 )
 
@@ -116,7 +116,7 @@ func most(s Server, requests int) []string {
 func (s Server) usual() int { return int((s.Innocent.Rate + s.Slowed.Rate) * s.Target.Seconds()) }
 
 // fence has a class for each path.
-func fence(without model.Parts) func(Server) []string {
+func fence(without core.Parts) func(Server) []string {
 	return func(s Server) []string {
 		config := classed(s)
 		config.Without = without
@@ -125,20 +125,20 @@ func fence(without model.Parts) func(Server) []string {
 }
 
 // plain is a fence of the service's size.
-func plain(s Server) model.Config {
-	return model.Config{Workers: int64(s.Workers), Target: s.Target.Nanoseconds()}
+func plain(s Server) core.Config {
+	return core.Config{Workers: int64(s.Workers), Target: s.Target.Nanoseconds()}
 }
 
 // classed is that with a class for each path.
-func classed(s Server) model.Config {
+func classed(s Server) core.Config {
 	config := plain(s)
 	for _, path := range s.Paths {
-		config.Classes = append(config.Classes, model.ClassConfig{Name: path, Keys: []string{path}})
+		config.Classes = append(config.Classes, core.ClassConfig{Name: path, Keys: []string{path}})
 	}
 	return config
 }
 
-func flags(fence model.Config) []string {
+func flags(fence core.Config) []string {
 	text, err := json.Marshal(fence)
 	if err != nil {
 		panic(err) // a configuration holds nothing that JSON cannot

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"temper.dev/temper/pathfence/bench/record"
-	"temper.dev/temper/pathfence/spec/model/sim"
+	"temper.dev/temper/pathfence/go/core/sim"
 )
 
 // What the table has, and what a look has; and of both, what the lab has time for.

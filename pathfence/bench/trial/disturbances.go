@@ -7,7 +7,7 @@ import (
 	"temper.dev/temper/pathfence/bench/load"
 	"temper.dev/temper/pathfence/bench/record"
 	"temper.dev/temper/pathfence/bench/stage"
-	"temper.dev/temper/pathfence/spec/model/sim"
+	"temper.dev/temper/pathfence/go/core/sim"
 )
 
 // Disturbance is what happens to the slowed path's downstream, to the arrivals or to the machine, between warm-up and

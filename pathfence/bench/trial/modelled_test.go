@@ -6,7 +6,7 @@ import (
 
 	"temper.dev/temper/pathfence/bench/load"
 	"temper.dev/temper/pathfence/bench/record"
-	"temper.dev/temper/pathfence/spec/model"
+	"temper.dev/temper/pathfence/go/core"
 )
 
 // modelled is a topology whose services are fenced by the reference model, and whose processes cost nothing but the work
@@ -22,7 +22,7 @@ type modelled struct {
 // node is a service or a store.
 type node struct {
 	*modelled
-	fence   *model.Fence // nil: a store
+	fence   *core.Fence // nil: a store
 	waiting map[int64]*request
 
 	threads   int
@@ -61,7 +61,7 @@ func (m *modelled) at(t int64, do func()) {
 }
 
 // model makes the topology's services and stores, with a class for each path or with classes that are learned.
-func (t Topology) model(s Scale, end int64, config func(Server) model.Config) *modelled {
+func (t Topology) model(s Scale, end int64, config func(Server) core.Config) *modelled {
 	m := &modelled{nodes: map[string]*node{}}
 	for _, member := range t.members() {
 		n := &node{modelled: m, waiting: map[int64]*request{}}
@@ -71,7 +71,7 @@ func (t Topology) model(s Scale, end int64, config func(Server) model.Config) *m
 			continue
 		}
 		var err error
-		if n.fence, err = model.New(config(t.server(member, s)), 0); err != nil {
+		if n.fence, err = core.New(config(t.server(member, s)), 0); err != nil {
 			panic(err)
 		}
 		for at := int64(0); at < end; at += 25e6 {
@@ -86,7 +86,7 @@ func (n *node) ask(r *request) {
 	case n.fence != nil:
 		n.ids++
 		n.waiting[n.ids] = r
-		n.carryOut(n.fence.Arrive(n.now, model.Request{ID: n.ids, Key: r.Path, Deadline: r.deadline}))
+		n.carryOut(n.fence.Arrive(n.now, core.Request{ID: n.ids, Key: r.Path, Deadline: r.deadline}))
 	case n.busy < n.threads:
 		n.work(r)
 	default:
@@ -111,7 +111,7 @@ func (n *node) work(r *request) {
 	})
 }
 
-func (n *node) carryOut(decisions []model.Event) {
+func (n *node) carryOut(decisions []core.Event) {
 	for _, d := range decisions {
 		r := n.waiting[d.ID]
 		delete(n.waiting, d.ID)
@@ -127,7 +127,7 @@ func (n *node) carryOut(decisions []model.Event) {
 // passOn calls those that are left, one after the other, and answers.
 func (n *node) passOn(id int64, r *request, calls []Hop) {
 	if len(calls) == 0 {
-		n.carryOut(n.fence.Done(n.now, id, model.OK))
+		n.carryOut(n.fence.Done(n.now, id, core.OK))
 		r.over(true)
 		return
 	}
@@ -138,7 +138,7 @@ func (n *node) passOn(id int64, r *request, calls []Hop) {
 				n.passOn(id, r, calls[1:])
 				return
 			}
-			n.carryOut(n.fence.Done(n.now, id, model.Fail))
+			n.carryOut(n.fence.Done(n.now, id, core.Fail))
 			r.over(false)
 		}})
 	})
@@ -146,7 +146,7 @@ func (n *node) passOn(id int64, r *request, calls []Hop) {
 
 // slowed runs a topology whose disturbed store gets slow, and says how many requests a second of each group were due while
 // it was, and how many of these were answered in time.
-func slowed(t Topology, config func(Server) model.Config, seed uint64) (due, good map[string]float64) {
+func slowed(t Topology, config func(Server) core.Config, seed uint64) (due, good map[string]float64) {
 	s, end := t.scaled(Standard), Full.end().Nanoseconds()
 	m := t.model(s, end, config)
 	m.slow = func(now int64) int64 {
@@ -188,7 +188,7 @@ func slowed(t Topology, config func(Server) model.Config, seed uint64) (due, goo
 // Many paths of low rate that use one slow store between them do not crowd it: what it can serve in time, it serves. Its
 // four threads take 40 requests a second; a tenth of these have more work than fits into the target.
 func TestSlowStoreOfManyPaths(t *testing.T) {
-	for name, config := range map[string]func(Server) model.Config{"a class for each path": classed, "learned classes": plain} {
+	for name, config := range map[string]func(Server) core.Config{"a class for each path": classed, "learned classes": plain} {
 		innocent, served, seeds := 1.0, 0.0, uint64(5)
 		for seed := range seeds {
 			due, good := slowed(social, config, seed+1)

@@ -10,7 +10,7 @@ import (
 
 	"temper.dev/temper/pathfence/bench/load"
 	"temper.dev/temper/pathfence/bench/record"
-	"temper.dev/temper/pathfence/spec/model"
+	"temper.dev/temper/pathfence/go/core"
 )
 
 var topologies = map[string]Topology{"two paths": twoPaths, "one downstream": oneDownstream, "cut": cut, "social": social, "shop": shop, "media": media}
@@ -125,11 +125,11 @@ func TestServers(t *testing.T) {
 				t.Errorf("%s, %s: %d workers for %d paths", name, m.name, s.Workers, len(s.Paths))
 			}
 			line := wholeFence.service(s, nil)
-			var config model.Config
+			var config core.Config
 			if err := json.Unmarshal([]byte(line[slices.Index(line, "--fence")+1]), &config); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := model.New(config, 0); err != nil {
+			if _, err := core.New(config, 0); err != nil {
 				t.Errorf("%s, %s: %v", name, m.name, err)
 			}
 			var keys []string

@@ -10,8 +10,8 @@ import (
 
 	"temper.dev/temper/pathfence/bench/record"
 	"temper.dev/temper/pathfence/bench/stage"
-	"temper.dev/temper/pathfence/spec/model"
-	"temper.dev/temper/pathfence/spec/model/sim"
+	"temper.dev/temper/pathfence/go/core"
+	"temper.dev/temper/pathfence/go/core/sim"
 )
 
 func study(t *testing.T) Study {
@@ -76,7 +76,7 @@ func TestFences(t *testing.T) {
 		if i < 0 {
 			continue
 		}
-		var config model.Config
+		var config core.Config
 		if err := json.Unmarshal([]byte(line[i+1]), &config); err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +84,7 @@ func TestFences(t *testing.T) {
 		if a.Name == learnedFence.Name {
 			classes = 0
 		}
-		if _, err := model.New(config, 0); err != nil || len(config.Classes) != classes || config.Workers != 16 {
+		if _, err := core.New(config, 0); err != nil || len(config.Classes) != classes || config.Workers != 16 {
 			t.Errorf("%s: %v, %+v", a.Name, err, config)
 		}
 		kind := fmt.Sprint(config.Without, len(config.Classes))

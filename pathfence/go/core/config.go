@@ -1,4 +1,4 @@
-package model
+package core
 
 import (
 	"fmt"
@@ -101,7 +101,7 @@ func (c *Config) checkClasses() error {
 		orDefault(&cc.Weight, defaultWeight)
 		orDefault(&cc.Target, c.Target)
 		switch {
-		case !validName(cc.Name) || strings.HasPrefix(cc.Name, "~") || names[cc.Name]:
+		case !ValidName(cc.Name) || strings.HasPrefix(cc.Name, "~") || names[cc.Name]:
 			return fmt.Errorf("class name %q is not valid, or given twice", cc.Name)
 		case cc.Weight < 1 || cc.Weight > 1000:
 			return fmt.Errorf("class %s: weight is %d; it must be 1 to 1000", cc.Name, cc.Weight)
@@ -112,7 +112,7 @@ func (c *Config) checkClasses() error {
 		}
 		names[cc.Name] = true
 		for _, k := range cc.Keys {
-			if !validName(k) || keys[k] {
+			if !ValidName(k) || keys[k] {
 				return fmt.Errorf("class %s: key %q is not valid, or given twice", cc.Name, k)
 			}
 			keys[k] = true

@@ -1,4 +1,4 @@
-package model
+package core
 
 import "slices"
 
@@ -27,8 +27,8 @@ type limited struct {
 
 	window // the one that runs
 	sample sample
-	holds  []Time // of the last requests
-	hold   Time   // their median
+	holds  holds // of the last requests
+	hold   Time  // their median
 
 	ring     []point
 	samples  int64

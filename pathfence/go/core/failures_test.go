@@ -1,4 +1,4 @@
-package model_test
+package core_test
 
 import (
 	"os"
@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// ../failures.md names the tests of each case: one that is renamed or taken away is missed here.
+// ../../spec/failures.md names the tests of each case: one that is renamed or taken away is missed here.
 func TestFailuresNameTheirTests(t *testing.T) {
 	named := 0
-	for line := range strings.Lines(read(t, "../failures.md")) {
+	for line := range strings.Lines(read(t, "../../spec/failures.md")) {
 		columns := strings.Split(line, "|")
 		if len(columns) != 5 {
 			continue
@@ -24,17 +24,17 @@ func TestFailuresNameTheirTests(t *testing.T) {
 		}
 	}
 	if named == 0 {
-		t.Error("../failures.md names no tests")
+		t.Error("../../spec/failures.md names no tests")
 	}
 }
 
-// exists says whether there is a test of this name; ../failures.md says how they are named.
+// exists says whether there is a test of this name; ../../spec/failures.md says how they are named.
 func exists(t *testing.T, name string) bool {
 	const cpp, java = "../../cpp/test/", "../../java/*/src/test/java/dev/temper/pathfence/"
 	class, method, isJava := strings.Cut(name, ".")
 	switch {
 	case strings.HasPrefix(name, "vectors/"):
-		return read(t, "../"+name+".json") != ""
+		return read(t, "../../spec/"+name+".json") != ""
 	case isJava:
 		return strings.Contains(read(t, java+class+".java", java+"*/"+class+".java"), "void "+method+"(")
 	case strings.HasPrefix(name, "Test"):

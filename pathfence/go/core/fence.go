@@ -1,4 +1,4 @@
-package model
+package core
 
 import "fmt"
 
@@ -70,7 +70,7 @@ type Fence struct {
 	waiting  map[int64]*request
 	running  map[int64]*request
 	nested   []*request         // waiting, re-entered
-	levels   [maxDepth + 1]Time // when a request of this depth came last
+	levels   [MaxDepth + 1]Time // when a request of this depth came last
 	order    int64
 	turns    int64 // requests that have ended, those that were cancelled left out
 
@@ -232,7 +232,7 @@ func (f *Fence) Arrive(now Time, in Request) []Event {
 		r.deadline = f.now + c.target
 	}
 	f.arrived(c)
-	if r.depth > maxDepth {
+	if r.depth > MaxDepth {
 		f.shed(r, "depth")
 		return f.take()
 	}

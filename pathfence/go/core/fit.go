@@ -1,13 +1,4 @@
-package model
-
-import "slices"
-
-// median is the lower median.
-func median(v []Time) Time {
-	s := slices.Clone(v)
-	slices.Sort(s)
-	return s[(len(s)-1)/2]
-}
+package core
 
 // spread says whether the points differ enough in concurrency to tell anything.
 func spread(ring []point) bool {

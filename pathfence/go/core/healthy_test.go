@@ -1,15 +1,15 @@
-package model_test
+package core_test
 
 import (
 	"container/heap"
 	"math/rand/v2"
 	"testing"
 
-	"temper.dev/temper/pathfence/spec/model"
+	"temper.dev/temper/pathfence/go/core"
 )
 
 type end struct {
-	at model.Time
+	at core.Time
 	id int64
 }
 
@@ -43,20 +43,20 @@ func TestAHealthyServiceRefusesNothing(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, seed))
-			f, err := model.New(model.Config{Workers: 16, Classes: classes("a")}, 0)
+			f, err := core.New(core.Config{Workers: 16, Classes: classes("a")}, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
-			var now, next, tick, burst model.Time
+			var now, next, tick, burst core.Time
 			var running ends
 			id := int64(0)
-			hear := func(events []model.Event) {
+			hear := func(events []core.Event) {
 				for _, e := range events {
 					switch e.Do {
 					case "grant":
 						d := 60 * ms
 						if r.Float64() < c.noise {
-							d += model.Time(r.ExpFloat64() * 100 * float64(ms))
+							d += core.Time(r.ExpFloat64() * 100 * float64(ms))
 						}
 						heap.Push(&running, end{now + d, e.ID})
 					case "shed":
@@ -66,13 +66,13 @@ func TestAHealthyServiceRefusesNothing(t *testing.T) {
 			}
 			come := func() {
 				id++
-				hear(f.Arrive(now, model.Request{ID: id, Key: "a"}))
+				hear(f.Arrive(now, core.Request{ID: id, Key: "a"}))
 			}
 			for now < 30_000*ms {
 				switch now = min(next, tick, burst); {
 				case len(running) > 0 && running[0].at <= now:
 					now = running[0].at
-					hear(f.Done(now, heap.Pop(&running).(end).id, model.OK))
+					hear(f.Done(now, heap.Pop(&running).(end).id, core.OK))
 				case now == tick:
 					tick += 25 * ms
 					hear(f.Tick(now))
@@ -82,7 +82,7 @@ func TestAHealthyServiceRefusesNothing(t *testing.T) {
 						come()
 					}
 				default:
-					next = now + model.Time(r.ExpFloat64()/c.rate*1e9)
+					next = now + core.Time(r.ExpFloat64()/c.rate*1e9)
 					come()
 				}
 			}

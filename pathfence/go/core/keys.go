@@ -1,4 +1,4 @@
-package model
+package core
 
 import (
 	"fmt"
@@ -15,19 +15,26 @@ const (
 	candidateLife = 1000 * ms
 )
 
-// validName: 1 to 64 bytes of a-z A-Z 0-9 . _ / : + - ~
-func validName(s string) bool {
+// ValidName says whether a key, an edge or a class may have this name: 1 to 64 bytes of a-z A-Z 0-9 . _ / : + - ~
+func ValidName(s string) bool {
 	if len(s) == 0 || len(s) > maxName {
 		return false
 	}
 	for i := 0; i < len(s); i++ {
-		b := s[i]
-		if !(b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || strings.IndexByte("._/:+-~", b) >= 0) {
+		if !inNames[s[i]] {
 			return false
 		}
 	}
 	return true
 }
+
+// inNames has the bytes that names are made of: a table, since each request's key is looked at.
+var inNames = func() (in [256]bool) {
+	for _, b := range []byte("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/:+-~") {
+		in[b] = true
+	}
+	return in
+}()
 
 // fnv1a is the 64-bit FNV-1a hash.
 func fnv1a(s string) uint64 {
@@ -58,7 +65,7 @@ func footprint(edges []string) string { return strings.Join(edges, ",") }
 
 // classOf gives the class of a request with this key.
 func (f *Fence) classOf(key string) *class {
-	if !validName(key) {
+	if !ValidName(key) {
 		return f.classes[0]
 	}
 	if i, ok := f.keys.configured[key]; ok {
@@ -72,7 +79,7 @@ func (f *Fence) classOf(key string) *class {
 
 // candidateFor is the entry in which the edges of a key are collected, or nil where the key has none.
 func (f *Fence) candidateFor(key string) *candidate {
-	if _, ok := f.keys.configured[key]; ok || !validName(key) {
+	if _, ok := f.keys.configured[key]; ok || !ValidName(key) {
 		return nil
 	}
 	if k := f.keys.learned[key]; k != nil {
@@ -95,7 +102,7 @@ func (f *Fence) Edge(now Time, id int64, edge string) []Event {
 	if r != nil && r.parent != nil {
 		r = r.parent
 	}
-	if r == nil || !validName(edge) {
+	if r == nil || !ValidName(edge) {
 		return f.take()
 	}
 	if i, ok := f.keys.configured[r.key]; ok {

@@ -1,29 +1,29 @@
-package model_test
+package core_test
 
 import (
 	"fmt"
 
-	"temper.dev/temper/pathfence/spec/model"
-	"temper.dev/temper/pathfence/spec/model/sim"
+	"temper.dev/temper/pathfence/go/core"
+	"temper.dev/temper/pathfence/go/core/sim"
 )
 
 // recorder is an arm that writes down what it is asked and what it answers.
 type recorder struct{ s *script }
 
 func (r recorder) Arrive(now, id int64, path int, deadline int64) []sim.Decision {
-	return decisions(r.s.play(model.Step{At: now, Do: "arrive", ID: id, Key: fmt.Sprint("p", path), Deadline: deadline}))
+	return decisions(r.s.play(core.Step{At: now, Do: "arrive", ID: id, Key: fmt.Sprint("p", path), Deadline: deadline}))
 }
 
 func (r recorder) Done(now, id int64) []sim.Decision {
-	return decisions(r.s.play(model.Step{At: now, Do: "done", ID: id}))
+	return decisions(r.s.play(core.Step{At: now, Do: "done", ID: id}))
 }
 
 func (r recorder) Tick(now int64) []sim.Decision {
 	r.s.now = now
-	return decisions(r.s.play(model.Step{At: now, Do: "tick"}))
+	return decisions(r.s.play(core.Step{At: now, Do: "tick"}))
 }
 
-func decisions(events []model.Event) (out []sim.Decision) {
+func decisions(events []core.Event) (out []sim.Decision) {
 	for _, e := range events {
 		if e.Do == "grant" || e.Do == "shed" {
 			out = append(out, sim.Decision{ID: e.ID, Shed: e.Do == "shed"})
@@ -32,8 +32,8 @@ func decisions(events []model.Event) (out []sim.Decision) {
 	return out
 }
 
-func played(name, about string, w sim.World, without model.Parts) model.Vector {
-	s := newScript(name, about, model.Config{Workers: int64(w.Workers), Target: w.SLO, Classes: classes("p0", "p1"), Without: without})
+func played(name, about string, w sim.World, without core.Parts) core.Vector {
+	s := newScript(name, about, core.Config{Workers: int64(w.Workers), Target: w.SLO, Classes: classes("p0", "p1"), Without: without})
 	w.Run(recorder{s})
 	return s.state()
 }
@@ -84,11 +84,11 @@ func longWorld() sim.World {
 }
 
 // curve drives one class against a downstream whose rate depends on what is in flight.
-func curve(name, about string, cfg model.Config, until model.Time, every, takes func(n int64) model.Time, outcome model.Outcome) model.Vector {
+func curve(name, about string, cfg core.Config, until core.Time, every, takes func(n int64) core.Time, outcome core.Outcome) core.Vector {
 	s := newScript(name, about, cfg)
 	running := []int64{}
-	next := model.Time(0)
-	note := func(events []model.Event) {
+	next := core.Time(0)
+	note := func(events []core.Event) {
 		for _, e := range events {
 			if e.Do == "grant" {
 				running = append(running, e.ID)
@@ -98,18 +98,18 @@ func curve(name, about string, cfg model.Config, until model.Time, every, takes 
 			}
 		}
 	}
-	arrival := model.Time(0)
-	for tick := model.Time(0); s.now < until; {
+	arrival := core.Time(0)
+	for tick := core.Time(0); s.now < until; {
 		switch {
 		case tick <= arrival && (len(running) == 0 || tick <= next):
 			s.now = tick
 			tick += 25 * ms
-			note(s.play(model.Step{At: s.now, Do: "tick"}))
+			note(s.play(core.Step{At: s.now, Do: "tick"}))
 		case len(running) == 0 || arrival <= next:
 			s.now = arrival
 			s.id++
 			arrival += every(s.id)
-			note(s.play(model.Step{At: s.now, Do: "arrive", ID: s.id, Key: "a"}))
+			note(s.play(core.Step{At: s.now, Do: "arrive", ID: s.id, Key: "a"}))
 		default:
 			s.now = next
 			id := running[0]
@@ -117,34 +117,34 @@ func curve(name, about string, cfg model.Config, until model.Time, every, takes 
 			if len(running) > 0 {
 				next += takes(int64(len(running)))
 			}
-			note(s.play(model.Step{At: s.now, Do: "done", ID: id, Outcome: outcome}))
+			note(s.play(core.Step{At: s.now, Do: "done", ID: id, Outcome: outcome}))
 		}
 	}
 	return s.state()
 }
 
-func learning() model.Vector {
-	return curve("knee", "a downstream with a knee at 4, asked for more than it can do: the limit finds it", model.Config{Workers: 24, Target: 100 * ms, Classes: []model.ClassConfig{{Name: "a", Keys: []string{"a"}, Limit: 9}}}, 6000*ms,
-		func(int64) model.Time { return 4 * ms },
-		func(n int64) model.Time { return 20 * ms / min(n, 4) }, "")
+func learning() core.Vector {
+	return curve("knee", "a downstream with a knee at 4, asked for more than it can do: the limit finds it", core.Config{Workers: 24, Target: 100 * ms, Classes: []core.ClassConfig{{Name: "a", Keys: []string{"a"}, Limit: 9}}}, 6000*ms,
+		func(int64) core.Time { return 4 * ms },
+		func(n int64) core.Time { return 20 * ms / min(n, 4) }, "")
 }
 
-func thrashing() model.Vector {
-	return curve("thrash", "a downstream that gets less done the more is in flight", model.Config{Workers: 24, Target: 2000 * ms, Classes: []model.ClassConfig{{Name: "a", Keys: []string{"a"}, Limit: 6}}}, 5000*ms,
-		func(int64) model.Time { return 4 * ms },
-		func(n int64) model.Time { return (5 + n*n/8) * ms }, "")
+func thrashing() core.Vector {
+	return curve("thrash", "a downstream that gets less done the more is in flight", core.Config{Workers: 24, Target: 2000 * ms, Classes: []core.ClassConfig{{Name: "a", Keys: []string{"a"}, Limit: 6}}}, 5000*ms,
+		func(int64) core.Time { return 4 * ms },
+		func(n int64) core.Time { return (5 + n*n/8) * ms }, "")
 }
 
-func failing() model.Vector {
-	return curve("failing", "a downstream that fails slowly: failures are no goodput, and the limit falls", model.Config{Workers: 24, Target: 100 * ms, Classes: classes("a")}, 1500*ms,
-		func(int64) model.Time { return 4 * ms },
-		func(n int64) model.Time { return 6 * ms }, model.Fail)
+func failing() core.Vector {
+	return curve("failing", "a downstream that fails slowly: failures are no goodput, and the limit falls", core.Config{Workers: 24, Target: 100 * ms, Classes: classes("a")}, 1500*ms,
+		func(int64) core.Time { return 4 * ms },
+		func(n int64) core.Time { return 6 * ms }, core.Fail)
 }
 
 // In pools of a few workers the percentile moves by its least step. Here it has grown by a part of itself with each of
 // many arrivals, so that how much is lent tells which part.
-func wide() model.Vector {
-	s := newScript("wide", "200 workers: what one class wanted at once a moment ago is kept for it, as a percentile, and the rest is lent", model.Config{Workers: 200, Classes: classes("a", "b")})
+func wide() core.Vector {
+	s := newScript("wide", "200 workers: what one class wanted at once a moment ago is kept for it, as a percentile, and the rest is lent", core.Config{Workers: 200, Classes: classes("a", "b")})
 	const step, busy = ms / 10, 60
 	b := []int64{}
 	for range busy {

@@ -1,4 +1,4 @@
-package model
+package core
 
 // Measured is what a class did at one concurrency, held for some time.
 type Measured struct {

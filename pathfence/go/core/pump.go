@@ -1,9 +1,9 @@
-package model
+package core
 
 import "slices"
 
 const (
-	maxDepth   = 8
+	MaxDepth   = 8
 	depthLife  = 60_000 * ms
 	minQueue   = 32
 	queueScale = 4 // a queue holds this many times what the limit serves within the target
@@ -99,7 +99,7 @@ func (f *Fence) pump() {
 		return
 	}
 	f.pumpNested()
-	for {
+	for len(f.waiting) > 0 {
 		for _, c := range f.classes {
 			f.trim(c)
 		}
@@ -119,9 +119,7 @@ func (f *Fence) trim(c *class) {
 			return
 		}
 		c.touch(f.now)
-		r := c.queue[0]
-		c.queue = c.queue[1:]
-		f.shed(r, reason)
+		f.shed(c.popHead(), reason)
 	}
 }
 
@@ -179,8 +177,17 @@ func (f *Fence) pop(c *class) *request {
 			return r
 		}
 	}
+	return c.popHead()
+}
+
+// popHead takes the first. An empty queue keeps its memory.
+func (c *class) popHead() *request {
 	r := c.queue[0]
-	c.queue = c.queue[1:]
+	if len(c.queue) == 1 {
+		c.queue = c.queue[:0]
+	} else {
+		c.queue = c.queue[1:]
+	}
 	return r
 }
 
@@ -201,7 +208,7 @@ func (f *Fence) grant(r *request, lent bool, reason string) {
 
 // deepest is the deepest re-entry of late; so many workers are kept from requests that enter for the first time.
 func (f *Fence) deepest() int64 {
-	for d := int64(maxDepth); d > 0; d-- {
+	for d := int64(MaxDepth); d > 0; d-- {
 		if f.now-f.levels[d] < depthLife {
 			return min(d, f.cfg.Workers-1)
 		}
@@ -239,16 +246,26 @@ func (f *Fence) pumpNested() {
 // pumpPlain is the plain pool: one queue, in order of arrival, nothing shed.
 func (f *Fence) pumpPlain() {
 	for f.inFlight < f.cfg.Workers {
-		var first *request
-		for _, r := range f.waiting {
-			if first == nil || r.order < first.order {
-				first = r
-			}
-		}
+		first := f.oldest()
 		if first == nil {
 			return
 		}
 		f.unqueue(first)
 		f.grant(first, false, "")
 	}
+}
+
+// oldest is the request that came first of all that wait: one at the head of a queue, or a nested one.
+func (f *Fence) oldest() (first *request) {
+	for _, c := range f.classes {
+		if len(c.queue) > 0 && (first == nil || c.queue[0].order < first.order) {
+			first = c.queue[0]
+		}
+	}
+	for _, r := range f.nested {
+		if first == nil || r.order < first.order {
+			first = r
+		}
+	}
+	return first
 }

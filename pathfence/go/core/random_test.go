@@ -1,11 +1,11 @@
-package model_test
+package core_test
 
 import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
 
-	"temper.dev/temper/pathfence/spec/model"
+	"temper.dev/temper/pathfence/go/core"
 )
 
 // weather is a scenario in which everything happens now and then, from a seed: downstreams that get slow, stand still and
@@ -16,10 +16,10 @@ type weather struct {
 	r       *rand.Rand
 	keys    []string
 	edges   map[string][]string
-	rate    map[string]float64    // of each key, a second
-	next    map[string]model.Time // its next arrival
-	slow    map[string]float64    // so many times as long a downstream takes
-	busy    map[string]model.Time // until when it is
+	rate    map[string]float64   // of each key, a second
+	next    map[string]core.Time // its next arrival
+	slow    map[string]float64   // so many times as long a downstream takes
+	busy    map[string]core.Time // until when it is
 	key     map[int64]string
 	running []flight // in the order in which they were granted
 	failing string   // a key whose requests fail
@@ -27,7 +27,7 @@ type weather struct {
 
 type flight struct {
 	id   int64
-	ends model.Time
+	ends core.Time
 }
 
 var (
@@ -35,10 +35,10 @@ var (
 	weatherDownstreams = []string{"store", "cache", "db", "auth", "Zed", "_x"}
 )
 
-func random(name string, seed uint64) model.Vector {
+func random(name string, seed uint64) core.Vector {
 	w := &weather{r: rand.New(rand.NewPCG(seed, 7)), keys: append([]string{"x", "y", "z"}, weatherClasses...),
-		edges: map[string][]string{}, rate: map[string]float64{}, next: map[string]model.Time{},
-		slow: map[string]float64{}, busy: map[string]model.Time{}, key: map[int64]string{}}
+		edges: map[string][]string{}, rate: map[string]float64{}, next: map[string]core.Time{},
+		slow: map[string]float64{}, busy: map[string]core.Time{}, key: map[int64]string{}}
 	w.script = newScript(name, "everything now and then, at random: stalls, failures, reloads, off and on, silences, and downstreams that several paths use", w.config())
 	for _, k := range w.keys {
 		for range 1 + w.r.IntN(4) {
@@ -57,13 +57,13 @@ func random(name string, seed uint64) model.Vector {
 	return w.state()
 }
 
-func (w *weather) config() model.Config {
-	c := model.Config{Workers: 4 + w.r.Int64N(20), Target: (50 + w.r.Int64N(150)) * ms, Buckets: 2}
+func (w *weather) config() core.Config {
+	c := core.Config{Workers: 4 + w.r.Int64N(20), Target: (50 + w.r.Int64N(150)) * ms, Buckets: 2}
 	for _, n := range weatherClasses {
 		if w.r.IntN(8) == 0 {
 			continue
 		}
-		cc := model.ClassConfig{Name: n, Keys: []string{n}}
+		cc := core.ClassConfig{Name: n, Keys: []string{n}}
 		if w.r.IntN(2) == 0 {
 			cc.Target = (30 + w.r.Int64N(150)) * ms
 		}
@@ -93,7 +93,7 @@ func (w *weather) step() {
 	at, do := (w.now/(25*ms)+1)*25*ms, w.tick
 	for _, k := range w.keys {
 		if w.next[k] == 0 {
-			w.next[k] = w.now + model.Time(w.r.ExpFloat64()/w.rate[k]*1e9)
+			w.next[k] = w.now + core.Time(w.r.ExpFloat64()/w.rate[k]*1e9)
 		}
 		if w.next[k] < at {
 			at, do = w.next[k], func() { w.come(k) }
@@ -112,7 +112,7 @@ func (w *weather) come(key string) {
 	w.next[key] = 0
 	w.id++
 	w.key[w.id] = key
-	step := model.Step{At: w.now, Do: "arrive", ID: w.id, Key: key}
+	step := core.Step{At: w.now, Do: "arrive", ID: w.id, Key: key}
 	if w.r.IntN(5) == 0 {
 		step.Deadline = w.now + (10+w.r.Int64N(200))*ms
 	}
@@ -124,17 +124,17 @@ func (w *weather) come(key string) {
 
 func (w *weather) end(id int64) {
 	w.running = slices.DeleteFunc(w.running, func(f flight) bool { return f.id == id })
-	outcome := model.Outcome("")
+	outcome := core.Outcome("")
 	if w.key[id] == w.failing {
-		outcome = model.Fail
+		outcome = core.Fail
 	} else if w.r.IntN(15) == 0 {
-		outcome = model.Cancel
+		outcome = core.Cancel
 	}
-	w.run(w.play(model.Step{At: w.now, Do: "done", ID: id, Outcome: outcome}))
+	w.run(w.play(core.Step{At: w.now, Do: "done", ID: id, Outcome: outcome}))
 }
 
 // run lets requests that were granted a worker go to their downstreams, of which most tell.
-func (w *weather) run(events []model.Event) {
+func (w *weather) run(events []core.Event) {
 	for _, e := range events {
 		if e.Do != "grant" {
 			continue
@@ -144,14 +144,14 @@ func (w *weather) run(events []model.Event) {
 		mine := len(w.running) - 1
 		for _, edge := range w.edges[w.key[e.ID]] {
 			if slices.Contains(weatherDownstreams, edge) {
-				ends = max(ends, w.busy[edge]) + model.Time(float64(ms)*(1+w.r.Float64()*3)*max(1, w.slow[edge]))
+				ends = max(ends, w.busy[edge]) + core.Time(float64(ms)*(1+w.r.Float64()*3)*max(1, w.slow[edge]))
 				w.busy[edge] = ends
 			}
 		}
 		w.running[mine].ends = ends
 		for _, edge := range w.edges[w.key[e.ID]] {
 			if tells && w.r.IntN(4) > 0 {
-				w.run(w.play(model.Step{At: w.now, Do: "edge", ID: e.ID, Edge: edge}))
+				w.run(w.play(core.Step{At: w.now, Do: "edge", ID: e.ID, Edge: edge}))
 			}
 		}
 	}
@@ -159,29 +159,29 @@ func (w *weather) run(events []model.Event) {
 
 func (w *weather) tick() {
 	if w.r.IntN(150) == 0 {
-		w.now += model.Time(w.r.Int64N(300)) * ms
+		w.now += core.Time(w.r.Int64N(300)) * ms
 	}
-	w.run(w.play(model.Step{At: w.now, Do: "tick"}))
+	w.run(w.play(core.Step{At: w.now, Do: "tick"}))
 	switch w.r.IntN(60) {
 	case 0, 1:
 		w.slow[w.downstream()] = 1 + w.r.Float64()*14
 	case 2, 3:
 		w.slow[w.downstream()] = 1
 	case 4:
-		w.busy[w.downstream()] = w.now + model.Time(w.r.Int64N(400))*ms
+		w.busy[w.downstream()] = w.now + core.Time(w.r.Int64N(400))*ms
 	case 5:
 		c := w.config()
-		w.run(w.play(model.Step{At: w.now, Do: "reload", Config: &c}))
+		w.run(w.play(core.Step{At: w.now, Do: "reload", Config: &c}))
 	case 6:
-		w.run(w.play(model.Step{At: w.now, Do: "off"}))
+		w.run(w.play(core.Step{At: w.now, Do: "off"}))
 	case 7, 8, 9:
-		w.run(w.play(model.Step{At: w.now, Do: "on"}))
+		w.run(w.play(core.Step{At: w.now, Do: "on"}))
 	case 10:
 		w.failing = w.keys[w.r.IntN(len(w.keys))]
 	case 11, 12:
 		w.failing = ""
 	case 13, 14, 15:
-		w.play(model.Step{At: w.now, Do: "state"})
+		w.play(core.Step{At: w.now, Do: "state"})
 	case 16:
 		w.rates(5, 60)
 	case 17:

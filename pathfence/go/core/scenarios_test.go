@@ -1,31 +1,31 @@
-package model_test
+package core_test
 
 import (
 	"fmt"
 	"slices"
 
-	"temper.dev/temper/pathfence/spec/model"
+	"temper.dev/temper/pathfence/go/core"
 )
 
-const ms = model.Time(1_000_000)
+const ms = core.Time(1_000_000)
 
 // script plays steps and writes them down.
 type script struct {
-	v   model.Vector
-	f   *model.Fence
-	now model.Time
+	v   core.Vector
+	f   *core.Fence
+	now core.Time
 	id  int64
 }
 
-func newScript(name, about string, cfg model.Config) *script {
-	f, err := model.New(cfg, 0)
+func newScript(name, about string, cfg core.Config) *script {
+	f, err := core.New(cfg, 0)
 	if err != nil {
 		panic(err)
 	}
-	return &script{v: model.Vector{Name: name, About: about, Config: cfg}, f: f}
+	return &script{v: core.Vector{Name: name, About: about, Config: cfg}, f: f}
 }
 
-func (s *script) play(step model.Step) []model.Event {
+func (s *script) play(step core.Step) []core.Event {
 	step, err := s.f.Play(step)
 	if err != nil {
 		panic(err)
@@ -35,18 +35,18 @@ func (s *script) play(step model.Step) []model.Event {
 }
 
 // ticked lets time pass until a time, with a tick every 25 ms.
-func (s *script) ticked(until model.Time) *script {
+func (s *script) ticked(until core.Time) *script {
 	for s.now/(25*ms)*(25*ms)+25*ms <= until {
 		s.now = s.now/(25*ms)*(25*ms) + 25*ms
-		s.play(model.Step{At: s.now, Do: "tick"})
+		s.play(core.Step{At: s.now, Do: "tick"})
 	}
 	s.now = until
 	return s
 }
 
-func (s *script) arrive(key string) int64 { return s.offer(model.Step{Key: key}) }
+func (s *script) arrive(key string) int64 { return s.offer(core.Step{Key: key}) }
 
-func (s *script) offer(step model.Step) int64 {
+func (s *script) offer(step core.Step) int64 {
 	s.id++
 	step.At, step.Do, step.ID = s.now, "arrive", s.id
 	s.play(step)
@@ -56,44 +56,44 @@ func (s *script) offer(step model.Step) int64 {
 // granted says whether the last step let its request through.
 func (s *script) granted() bool {
 	last := s.v.Steps[len(s.v.Steps)-1]
-	return slices.ContainsFunc(last.Then, func(e model.Event) bool { return e.Do == "grant" && e.ID == last.ID })
+	return slices.ContainsFunc(last.Then, func(e core.Event) bool { return e.Do == "grant" && e.ID == last.ID })
 }
 
-func (s *script) done(id int64, outcome model.Outcome) {
-	s.play(model.Step{At: s.now, Do: "done", ID: id, Outcome: outcome})
+func (s *script) done(id int64, outcome core.Outcome) {
+	s.play(core.Step{At: s.now, Do: "done", ID: id, Outcome: outcome})
 }
 
-func (s *script) after(d model.Time) *script { s.now += d; return s }
+func (s *script) after(d core.Time) *script { s.now += d; return s }
 
-func (s *script) state() model.Vector {
-	s.play(model.Step{At: s.now, Do: "state"})
+func (s *script) state() core.Vector {
+	s.play(core.Step{At: s.now, Do: "state"})
 	return s.v
 }
 
-func classes(names ...string) (out []model.ClassConfig) {
+func classes(names ...string) (out []core.ClassConfig) {
 	for _, n := range names {
-		out = append(out, model.ClassConfig{Name: n, Keys: []string{n}})
+		out = append(out, core.ClassConfig{Name: n, Keys: []string{n}})
 	}
 	return out
 }
 
 // vectors builds all scenarios.
-func vectors() []model.Vector {
-	return []model.Vector{
+func vectors() []core.Vector {
+	return []core.Vector{
 		reserve(), expired(), late(), full(), newest(), keys(), learned(), learnedEdge(), depth(), inherit(), cancel(), light(), resumed(), unknown(),
 		clockStep(), pause(), silence(), backlog(), reload(), offOn(), switched(), panicking(), heldAll(), crowded(), lowRate(), stalled(), stoodAlone(), duplicates(),
-		played("slow", "4 workers; below one path the downstream gets ten times slower, and recovers", slowWorld(1), model.Parts{}),
-		played("freeze", "the downstream of one path stands still for 400 of every 500 ms", freezeWorld(), model.Parts{}),
-		played("surge", "one path surges while the other is nearly idle", surgeWorld(), model.Parts{}),
-		played("held-up", "one path surges while all that is called stands still for 30 of 150 ms", heldUpWorld(), model.Parts{}),
-		played("parts", "slow, without protection, newest-first and panic", slowWorld(2), model.Parts{NoProtect: true, NoNewest: true, NoPanic: true}),
-		played("undo", "a downstream that takes long whatever is in flight: a cut costs goodput, and is undone", longWorld(), model.Parts{}),
+		played("slow", "4 workers; below one path the downstream gets ten times slower, and recovers", slowWorld(1), core.Parts{}),
+		played("freeze", "the downstream of one path stands still for 400 of every 500 ms", freezeWorld(), core.Parts{}),
+		played("surge", "one path surges while the other is nearly idle", surgeWorld(), core.Parts{}),
+		played("held-up", "one path surges while all that is called stands still for 30 of 150 ms", heldUpWorld(), core.Parts{}),
+		played("parts", "slow, without protection, newest-first and panic", slowWorld(2), core.Parts{NoProtect: true, NoNewest: true, NoPanic: true}),
+		played("undo", "a downstream that takes long whatever is in flight: a cut costs goodput, and is undone", longWorld(), core.Parts{}),
 		learning(), thrashing(), failing(), wide(), together(), shaken(), suspects(), random("random-1", 92), random("random-2", 97),
 	}
 }
 
-func reserve() model.Vector {
-	s := newScript("reserve", "two classes on 4 workers: one borrows, one worker is kept, the other gets back what is its own", model.Config{Workers: 4, Classes: classes("a", "b")})
+func reserve() core.Vector {
+	s := newScript("reserve", "two classes on 4 workers: one borrows, one worker is kept, the other gets back what is its own", core.Config{Workers: 4, Classes: classes("a", "b")})
 	var a []int64
 	for range 5 {
 		a = append(a, s.after(ms).arrive("a"))
@@ -107,49 +107,49 @@ func reserve() model.Vector {
 	return s.state()
 }
 
-func expired() model.Vector {
-	s := newScript("expired", "what has passed its deadline is shed, whether the pool is busy or not", model.Config{Workers: 1, Classes: classes("a")})
+func expired() core.Vector {
+	s := newScript("expired", "what has passed its deadline is shed, whether the pool is busy or not", core.Config{Workers: 1, Classes: classes("a")})
 	first := s.arrive("a")
-	s.after(ms).offer(model.Step{Key: "a", Deadline: 40 * ms})
-	s.after(ms).offer(model.Step{Key: "a", Deadline: 90 * ms})
-	s.after(ms).offer(model.Step{Key: "a", Deadline: 1 * ms})
+	s.after(ms).offer(core.Step{Key: "a", Deadline: 40 * ms})
+	s.after(ms).offer(core.Step{Key: "a", Deadline: 90 * ms})
+	s.after(ms).offer(core.Step{Key: "a", Deadline: 1 * ms})
 	s.ticked(60 * ms)
 	s.ticked(95*ms).done(first, "")
 	return s.state()
 }
 
-func late() model.Vector {
-	s := newScript("late", "what cannot be in time any more is shed after the grace, once the queue has stood for the target, but not while nothing of the class is in flight", model.Config{Workers: 1, Classes: []model.ClassConfig{{Name: "a", Keys: []string{"a"}, Hold: 30 * ms, Target: 50 * ms}}})
+func late() core.Vector {
+	s := newScript("late", "what cannot be in time any more is shed after the grace, once the queue has stood for the target, but not while nothing of the class is in flight", core.Config{Workers: 1, Classes: []core.ClassConfig{{Name: "a", Keys: []string{"a"}, Hold: 30 * ms, Target: 50 * ms}}})
 	first := s.arrive("a")
-	s.after(ms).offer(model.Step{Key: "a", Deadline: 100 * ms})
-	s.after(ms).offer(model.Step{Key: "a", Deadline: 300 * ms})
+	s.after(ms).offer(core.Step{Key: "a", Deadline: 100 * ms})
+	s.after(ms).offer(core.Step{Key: "a", Deadline: 300 * ms})
 	s.ticked(20 * ms)
 	s.ticked(60 * ms)
 	s.done(first, "")
-	s.after(10 * ms).offer(model.Step{Key: "a", Deadline: s.now + 30*ms})
+	s.after(10 * ms).offer(core.Step{Key: "a", Deadline: s.now + 30*ms})
 	s.ticked(150*ms).done(3, "")
 	return s.state()
 }
 
-func light() model.Vector {
-	s := newScript("light", "quick answers without success teach nothing where others take longer; slow ones do, and so do they where nothing else is known", model.Config{Workers: 16, Classes: append(classes("a", "b"), model.ClassConfig{Name: "c", Weight: 600})})
-	serve := func(takes model.Time, outcome model.Outcome) {
+func light() core.Vector {
+	s := newScript("light", "quick answers without success teach nothing where others take longer; slow ones do, and so do they where nothing else is known", core.Config{Workers: 16, Classes: append(classes("a", "b"), core.ClassConfig{Name: "c", Weight: 600})})
+	serve := func(takes core.Time, outcome core.Outcome) {
 		id := s.arrive("a")
 		s.after(takes).done(id, outcome)
 	}
 	for range 3 {
-		serve(2*ms, model.Light) // all that is known
+		serve(2*ms, core.Light) // all that is known
 	}
 	s.state()
-	serve(40*ms, model.OK) // now they are forgotten
+	serve(40*ms, core.OK) // now they are forgotten
 	for range 12 {
-		serve(2*ms, model.Light)
+		serve(2*ms, core.Light)
 	}
 	s.state()
-	serve(90*ms, model.Light)
-	serve(90*ms, model.Light)
+	serve(90*ms, core.Light)
+	serve(90*ms, core.Light)
 	id := s.arrive("a")
-	s.after(400*ms).done(id, model.Light) // late
+	s.after(400*ms).done(id, core.Light) // late
 	// What ends so says that the class gives back what it takes.
 	for range 30 {
 		var at []int64
@@ -158,7 +158,7 @@ func light() model.Vector {
 		}
 		s.after(ms)
 		for _, id := range at {
-			s.done(id, model.Light)
+			s.done(id, core.Light)
 		}
 		s.ticked(s.now + 25*ms)
 	}
@@ -168,24 +168,24 @@ func light() model.Vector {
 	return s.state()
 }
 
-func resumed() model.Vector {
-	s := newScript("resumed", "a request that went on without a worker takes one again at once, however many are taken", model.Config{Workers: 2, Classes: classes("a", "b")})
+func resumed() core.Vector {
+	s := newScript("resumed", "a request that went on without a worker takes one again at once, however many are taken", core.Config{Workers: 2, Classes: classes("a", "b")})
 	first := s.arrive("a")
-	s.after(ms).done(first, model.Light)
+	s.after(ms).done(first, core.Light)
 	s.arrive("a")
 	b := s.arrive("b")
 	s.after(ms).arrive("b")
-	resume := model.Step{At: s.now, Do: "resume", ID: first, Key: "a"}
+	resume := core.Step{At: s.now, Do: "resume", ID: first, Key: "a"}
 	s.play(resume)
 	s.play(resume) // it has one already
 	s.state()
 	s.after(ms).done(b, "") // as many as there are workers are at work still
-	s.after(ms).done(first, model.Light)
+	s.after(ms).done(first, core.Light)
 	return s.state()
 }
 
-func unknown() model.Vector {
-	s := newScript("unknown", "idle workers serve what is not known, all but one; whoever else waits comes first, and so does a bucket below its limit", model.Config{Workers: 8, Classes: classes("a")})
+func unknown() core.Vector {
+	s := newScript("unknown", "idle workers serve what is not known, all but one; whoever else waits comes first, and so does a bucket below its limit", core.Config{Workers: 8, Classes: classes("a")})
 	for range 10 {
 		s.after(ms).arrive("x")
 	}
@@ -210,18 +210,18 @@ func unknown() model.Vector {
 	return s.state()
 }
 
-func full() model.Vector {
-	s := newScript("full", "a queue that is full sheds its oldest; without newest-first, the one that comes", model.Config{Workers: 1, Queue: 3, Classes: classes("a")})
+func full() core.Vector {
+	s := newScript("full", "a queue that is full sheds its oldest; without newest-first, the one that comes", core.Config{Workers: 1, Queue: 3, Classes: classes("a")})
 	for range 6 {
 		s.after(ms).arrive("a")
 	}
-	s.play(model.Step{At: s.now, Do: "reload", Config: &model.Config{Workers: 1, Queue: 3, Classes: classes("a"), Without: model.Parts{NoNewest: true}}})
+	s.play(core.Step{At: s.now, Do: "reload", Config: &core.Config{Workers: 1, Queue: 3, Classes: classes("a"), Without: core.Parts{NoNewest: true}}})
 	s.after(ms).arrive("a")
 	return s.state()
 }
 
-func newest() model.Vector {
-	s := newScript("newest", "where requests take long, a queue whose head has waited is served from its end", model.Config{Workers: 1, Classes: []model.ClassConfig{{Name: "a", Keys: []string{"a"}, Hold: 50 * ms}}})
+func newest() core.Vector {
+	s := newScript("newest", "where requests take long, a queue whose head has waited is served from its end", core.Config{Workers: 1, Classes: []core.ClassConfig{{Name: "a", Keys: []string{"a"}, Hold: 50 * ms}}})
 	first := s.arrive("a")
 	for range 3 {
 		s.after(8 * ms).arrive("a")
@@ -231,8 +231,8 @@ func newest() model.Vector {
 	return s.state()
 }
 
-func keys() model.Vector {
-	s := newScript("keys", "keys without a class share buckets by hash; keys that are not valid share the first", model.Config{Workers: 16, Buckets: 4, Classes: classes("a")})
+func keys() core.Vector {
+	s := newScript("keys", "keys without a class share buckets by hash; keys that are not valid share the first", core.Config{Workers: 16, Buckets: 4, Classes: classes("a")})
 	for _, k := range []string{"home", "user", "Order.Create", "/v1/items", "x y", "", "é", "a", "home2", "home3", "home4"} {
 		s.after(ms).arrive(k)
 	}
@@ -242,13 +242,13 @@ func keys() model.Vector {
 	return s.state()
 }
 
-func learned() model.Vector {
-	s := newScript("learned", "keys that use the same edges get one class, after eight completions without a new edge", model.Config{Workers: 8})
+func learned() core.Vector {
+	s := newScript("learned", "keys that use the same edges get one class, after eight completions without a new edge", core.Config{Workers: 8})
 	for i := range 11 {
 		for _, key := range []string{"home", "user", "post"} {
 			id := s.after(ms).arrive(key)
 			if i == 0 || key != "home" {
-				s.play(model.Step{At: s.now, Do: "edge", ID: id, Edge: map[string]string{"home": "cache", "user": "store", "post": "store"}[key]})
+				s.play(core.Step{At: s.now, Do: "edge", ID: id, Edge: map[string]string{"home": "cache", "user": "store", "post": "store"}[key]})
 			}
 			s.after(ms).done(id, "")
 		}
@@ -259,63 +259,63 @@ func learned() model.Vector {
 	return s.state()
 }
 
-func learnedEdge() model.Vector {
-	s := newScript("learned-edge", "a learned key that uses another edge moves to another class", model.Config{Workers: 8})
+func learnedEdge() core.Vector {
+	s := newScript("learned-edge", "a learned key that uses another edge moves to another class", core.Config{Workers: 8})
 	for range 8 {
 		id := s.after(ms).arrive("home")
-		s.play(model.Step{At: s.now, Do: "edge", ID: id, Edge: "cache"})
+		s.play(core.Step{At: s.now, Do: "edge", ID: id, Edge: "cache"})
 		s.after(ms).done(id, "")
 	}
 	id := s.after(ms).arrive("home")
-	s.play(model.Step{At: s.now, Do: "edge", ID: id, Edge: "audit"})
+	s.play(core.Step{At: s.now, Do: "edge", ID: id, Edge: "audit"})
 	s.after(ms).arrive("home")
 	s.after(ms).done(id, "")
 	return s.state()
 }
 
-func depth() model.Vector {
-	s := newScript("depth", "a service that is called again below itself keeps a worker for each deeper level", model.Config{Workers: 3, Classes: classes("a")})
+func depth() core.Vector {
+	s := newScript("depth", "a service that is called again below itself keeps a worker for each deeper level", core.Config{Workers: 3, Classes: classes("a")})
 	for range 4 {
 		s.after(ms).arrive("a")
 	}
-	s.after(ms).offer(model.Step{Key: "a", Depth: 2})
-	s.after(ms).offer(model.Step{Key: "a", Depth: 1})
+	s.after(ms).offer(core.Step{Key: "a", Depth: 2})
+	s.after(ms).offer(core.Step{Key: "a", Depth: 1})
 	s.after(ms).done(1, "")
 	s.after(ms).done(5, "")
 	s.after(ms).done(2, "")
-	s.after(ms).offer(model.Step{Key: "a", Depth: 9})
+	s.after(ms).offer(core.Step{Key: "a", Depth: 9})
 	s.after(ms).done(3, "")
 	s.ticked(300 * ms)
 	s.ticked(301 * ms).arrive("a")
-	s.after(ms).offer(model.Step{Key: "a", Depth: 1})
+	s.after(ms).offer(core.Step{Key: "a", Depth: 1})
 	return s.state()
 }
 
-func inherit() model.Vector {
-	s := newScript("inherit", "parts of a request on its own pool run on its permit, which is given back with the last of them", model.Config{Workers: 1, Classes: classes("a")})
+func inherit() core.Vector {
+	s := newScript("inherit", "parts of a request on its own pool run on its permit, which is given back with the last of them", core.Config{Workers: 1, Classes: classes("a")})
 	root := s.arrive("a")
-	one := s.after(ms).offer(model.Step{Key: "a", Parent: root})
-	two := s.after(ms).offer(model.Step{Key: "a", Parent: one})
+	one := s.after(ms).offer(core.Step{Key: "a", Parent: root})
+	two := s.after(ms).offer(core.Step{Key: "a", Parent: one})
 	s.after(ms).arrive("a")
 	s.after(ms).done(root, "")
-	s.after(ms).done(one, model.Fail)
+	s.after(ms).done(one, core.Fail)
 	s.after(ms).done(two, "")
 	return s.state()
 }
 
-func cancel() model.Vector {
-	s := newScript("cancel", "clients that go away while they wait, and while they are served", model.Config{Workers: 1, Classes: classes("a")})
+func cancel() core.Vector {
+	s := newScript("cancel", "clients that go away while they wait, and while they are served", core.Config{Workers: 1, Classes: classes("a")})
 	first := s.arrive("a")
 	second := s.after(ms).arrive("a")
 	s.after(ms).arrive("a")
-	s.after(ms).done(second, model.Cancel)
-	s.after(ms).done(first, model.Cancel)
-	s.after(ms).done(first, model.Cancel)
+	s.after(ms).done(second, core.Cancel)
+	s.after(ms).done(first, core.Cancel)
+	s.after(ms).done(first, core.Cancel)
 	return s.state()
 }
 
-func clockStep() model.Vector {
-	s := newScript("clock-step", "a clock that goes back stands still until it has caught up", model.Config{Workers: 1, Classes: classes("a")})
+func clockStep() core.Vector {
+	s := newScript("clock-step", "a clock that goes back stands still until it has caught up", core.Config{Workers: 1, Classes: classes("a")})
 	first := s.ticked(120 * ms).arrive("a")
 	s.after(-50 * ms).arrive("a")
 	s.after(20*ms).done(first, "")
@@ -323,10 +323,10 @@ func clockStep() model.Vector {
 	return s.state()
 }
 
-func pause() model.Vector {
-	s := newScript("pause", "a window in which the process stood still teaches nothing", model.Config{Workers: 4, Classes: classes("a", "b")})
+func pause() core.Vector {
+	s := newScript("pause", "a window in which the process stood still teaches nothing", core.Config{Workers: 4, Classes: classes("a", "b")})
 	for i := range 60 {
-		s.ticked(model.Time(i+1) * 10 * ms)
+		s.ticked(core.Time(i+1) * 10 * ms)
 		id := s.arrive("a")
 		s.after(4*ms).done(id, "")
 	}
@@ -340,14 +340,14 @@ func pause() model.Vector {
 }
 
 // Requests of a are in flight while nothing is heard, for longer and longer; and in the end while b is heard.
-func silence() model.Vector {
-	s := newScript("silence", "a class whose requests do not come back while nothing at all is heard has not stalled; while others are heard it has", model.Config{Workers: 16, Classes: classes("a", "b")})
+func silence() core.Vector {
+	s := newScript("silence", "a class whose requests do not come back while nothing at all is heard has not stalled; while others are heard it has", core.Config{Workers: 16, Classes: classes("a", "b")})
 	for range 60 {
 		id := s.arrive("a")
 		s.after(4*ms).done(id, "")
 		s.ticked(s.now + ms)
 	}
-	for _, quiet := range []model.Time{10 * ms, 30 * ms, 400 * ms} {
+	for _, quiet := range []core.Time{10 * ms, 30 * ms, 400 * ms} {
 		var a []int64
 		for range 3 {
 			a = append(a, s.arrive("a"))
@@ -369,9 +369,9 @@ func silence() model.Vector {
 
 // Before a pause a may have nearly all workers. What comes at once after it is no sign that b usually wants so much; after
 // a shorter one, of half a window, it is.
-func backlog() model.Vector {
-	s := newScript("backlog", "what has waited while the service stood still comes at once, and is forgotten with the window in which it came", model.Config{Workers: 8, Classes: classes("a", "b")})
-	quickly := func(until model.Time) {
+func backlog() core.Vector {
+	s := newScript("backlog", "what has waited while the service stood still comes at once, and is forgotten with the window in which it came", core.Config{Workers: 8, Classes: classes("a", "b")})
+	quickly := func(until core.Time) {
 		for s.now < until {
 			for _, key := range []string{"a", "b"} {
 				id := s.arrive(key)
@@ -390,7 +390,7 @@ func backlog() model.Vector {
 	}
 	quickly(600 * ms)
 	lent()
-	for _, pause := range []model.Time{60 * ms, 400 * ms, 50 * ms} {
+	for _, pause := range []core.Time{60 * ms, 400 * ms, 50 * ms} {
 		quickly(s.now + 30*ms)
 		s.after(pause)
 		first := s.id + 1
@@ -406,31 +406,31 @@ func backlog() model.Vector {
 	return s.state()
 }
 
-func reload() model.Vector {
-	s := newScript("reload", "other workers, classes and weights under load; a configuration that is not valid is refused", model.Config{Workers: 4, Classes: classes("a", "b")})
+func reload() core.Vector {
+	s := newScript("reload", "other workers, classes and weights under load; a configuration that is not valid is refused", core.Config{Workers: 4, Classes: classes("a", "b")})
 	for range 5 {
 		s.after(ms).arrive("a")
 		s.after(ms).arrive("b")
 	}
 	more := classes("a", "c")
 	more[0].Weight = 300
-	s.play(model.Step{At: s.after(ms).now, Do: "reload", Config: &model.Config{Workers: 8, Classes: more}})
+	s.play(core.Step{At: s.after(ms).now, Do: "reload", Config: &core.Config{Workers: 8, Classes: more}})
 	s.after(ms).arrive("b")
 	s.after(ms).arrive("c")
-	s.play(model.Step{At: s.after(ms).now, Do: "reload", Config: &model.Config{Workers: 0}})
-	s.play(model.Step{At: s.after(ms).now, Do: "reload", Config: &model.Config{Workers: 2, Classes: more}})
+	s.play(core.Step{At: s.after(ms).now, Do: "reload", Config: &core.Config{Workers: 0}})
+	s.play(core.Step{At: s.after(ms).now, Do: "reload", Config: &core.Config{Workers: 2, Classes: more}})
 	for id := range int64(12) {
 		s.after(ms).done(id+1, "")
 	}
 	return s.state()
 }
 
-func offOn() model.Vector {
-	s := newScript("off-on", "off, the pool is plain: in order of arrival, nothing shed; on again, the fence goes on", model.Config{Workers: 2, Queue: 2, Classes: classes("a", "b")})
+func offOn() core.Vector {
+	s := newScript("off-on", "off, the pool is plain: in order of arrival, nothing shed; on again, the fence goes on", core.Config{Workers: 2, Queue: 2, Classes: classes("a", "b")})
 	for range 3 {
 		s.after(ms).arrive("a")
 	}
-	s.play(model.Step{At: s.after(ms).now, Do: "off"})
+	s.play(core.Step{At: s.after(ms).now, Do: "off"})
 	for range 3 {
 		s.after(ms).arrive("a")
 		s.after(ms).arrive("b")
@@ -439,15 +439,15 @@ func offOn() model.Vector {
 	for id := range int64(4) {
 		s.after(ms).done(id+1, "")
 	}
-	s.play(model.Step{At: s.after(ms).now, Do: "on"})
+	s.play(core.Step{At: s.after(ms).now, Do: "on"})
 	s.after(ms).arrive("b")
 	s.after(ms).done(5, "")
 	s.after(ms).done(7, "")
 	return s.state()
 }
 
-func switched() model.Vector {
-	cfg := model.Config{Workers: 1, Queue: 2, Classes: classes("a")}
+func switched() core.Vector {
+	cfg := core.Config{Workers: 1, Queue: 2, Classes: classes("a")}
 	s := newScript("switched", "a reload leaves the switch as it is, unless its off is another than before", cfg)
 	shed := func() { // while the fence is on
 		for range 4 {
@@ -457,31 +457,31 @@ func switched() model.Vector {
 	reload := func(workers int64, off bool) {
 		other := cfg
 		other.Workers, other.Off = workers, off
-		s.play(model.Step{At: s.after(ms).now, Do: "reload", Config: &other})
+		s.play(core.Step{At: s.after(ms).now, Do: "reload", Config: &other})
 	}
 	shed()
-	s.play(model.Step{At: s.after(ms).now, Do: "off"})
+	s.play(core.Step{At: s.after(ms).now, Do: "off"})
 	reload(2, false)
 	shed()
 	reload(3, true)
 	reload(4, false)
 	shed()
 	reload(5, true)
-	s.play(model.Step{At: s.after(ms).now, Do: "on"})
+	s.play(core.Step{At: s.after(ms).now, Do: "on"})
 	reload(6, true)
 	shed()
 	return s.state()
 }
 
-func panicking() model.Vector {
-	s := newScript("panic", "a class waits for its reserve while another holds what it borrowed: once something of the first has come back since its head came, the other may not borrow for a while", model.Config{Workers: 6, Classes: classes("a", "b")})
+func panicking() core.Vector {
+	s := newScript("panic", "a class waits for its reserve while another holds what it borrowed: once something of the first has come back since its head came, the other may not borrow for a while", core.Config{Workers: 6, Classes: classes("a", "b")})
 	var a, b []int64
 	for range 7 {
 		a = append(a, s.after(ms).arrive("a"))
 	}
 	s.ticked(30 * ms)
 	for range 4 {
-		b = append(b, s.after(ms).offer(model.Step{Key: "b", Deadline: 1000 * ms}))
+		b = append(b, s.after(ms).offer(core.Step{Key: "b", Deadline: 1000 * ms}))
 		if len(b) == 3 {
 			s.done(b[0], "") // as the one comes that is the head at the end of the window
 		}
@@ -502,8 +502,8 @@ func panicking() model.Vector {
 	return s.state()
 }
 
-func heldAll() model.Vector {
-	s := newScript("held-all", "a class that was alone holds every worker; another comes, has nothing in flight, and waits for its reserve", model.Config{Workers: 4, Classes: classes("a", "b")})
+func heldAll() core.Vector {
+	s := newScript("held-all", "a class that was alone holds every worker; another comes, has nothing in flight, and waits for its reserve", core.Config{Workers: 4, Classes: classes("a", "b")})
 	s.after(61_000 * ms)
 	for range 4 {
 		s.arrive("a")
@@ -513,12 +513,12 @@ func heldAll() model.Vector {
 	return s.state()
 }
 
-func crowded() model.Vector {
+func crowded() core.Vector {
 	names := []string{}
 	for i := range 9 {
 		names = append(names, fmt.Sprint("c", i))
 	}
-	s := newScript("crowded", "more classes than workers: each may have one, none all", model.Config{Workers: 4, Classes: classes(names...)})
+	s := newScript("crowded", "more classes than workers: each may have one, none all", core.Config{Workers: 4, Classes: classes(names...)})
 	for range 5 {
 		s.after(ms).arrive("c0")
 	}
@@ -531,20 +531,20 @@ func crowded() model.Vector {
 	return s.state()
 }
 
-func lowRate() model.Vector {
-	s := newScript("low-rate", "a class of low rate keeps its profile, however late it is", model.Config{Workers: 8, Classes: []model.ClassConfig{{Name: "a", Keys: []string{"a"}, Limit: 8, Hold: 20 * ms}, {Name: "b", Keys: []string{"b"}, Limit: 3, Hold: 20 * ms}}})
+func lowRate() core.Vector {
+	s := newScript("low-rate", "a class of low rate keeps its profile, however late it is", core.Config{Workers: 8, Classes: []core.ClassConfig{{Name: "a", Keys: []string{"a"}, Limit: 8, Hold: 20 * ms}, {Name: "b", Keys: []string{"b"}, Limit: 3, Hold: 20 * ms}}})
 	for i := range 12 {
-		s.ticked(model.Time(i) * 400 * ms)
+		s.ticked(core.Time(i) * 400 * ms)
 		id := s.arrive("a")
 		s.ticked(s.now+350*ms).done(id, "")
 	}
 	return s.state()
 }
 
-func stalled() model.Vector {
-	s := newScript("stall", "a class whose requests stop coming back gets no more workers, but one now and then", model.Config{Workers: 16, Classes: classes("a", "b")})
+func stalled() core.Vector {
+	s := newScript("stall", "a class whose requests stop coming back gets no more workers, but one now and then", core.Config{Workers: 16, Classes: classes("a", "b")})
 	for i := range 100 {
-		s.ticked(model.Time(i+1) * 5 * ms)
+		s.ticked(core.Time(i+1) * 5 * ms)
 		id := s.arrive("a")
 		s.after(4*ms).done(id, "")
 	}
@@ -560,8 +560,8 @@ func stalled() model.Vector {
 
 // Class a may have nearly all workers as long as it gives them back quickly. Five times it stalls, and each time tells what
 // it may have afterwards: less, where two of b's requests or more were answered while nothing of a came back.
-func stoodAlone() model.Vector {
-	s := newScript("alone", "a class that stalls is lent less afterwards if others were answered meanwhile, however its own stall ends, and not otherwise", model.Config{Workers: 16, Classes: classes("a", "b")})
+func stoodAlone() core.Vector {
+	s := newScript("alone", "a class that stalls is lent less afterwards if others were answered meanwhile, however its own stall ends, and not otherwise", core.Config{Workers: 16, Classes: classes("a", "b")})
 	burst := func(key string, n int) (ids []int64) {
 		for range n {
 			ids = append(ids, s.arrive(key))
@@ -580,7 +580,7 @@ func stoodAlone() model.Vector {
 		end(append(a, b...))
 		s.ticked(at + 20*ms)
 	}
-	for i, answered := range [][]model.Outcome{{}, {"", model.Cancel}, {"", ""}, {}, {model.Fail, ""}} {
+	for i, answered := range [][]core.Outcome{{}, {"", core.Cancel}, {"", ""}, {}, {core.Fail, ""}} {
 		for j := range 100 { // a window in which a gives back quickly
 			at := s.now
 			id := s.arrive("a")
@@ -592,13 +592,13 @@ func stoodAlone() model.Vector {
 		}
 		a := burst("a", 20)
 		for range 3 {
-			s.play(model.Step{At: s.after(10 * ms).now, Do: "tick"})
+			s.play(core.Step{At: s.after(10 * ms).now, Do: "tick"})
 		}
 		for _, outcome := range answered {
 			id := s.arrive("b")
 			s.done(id, outcome)
 		}
-		s.after(ms).done(a[0], map[bool]model.Outcome{true: model.Cancel}[i == 2])
+		s.after(ms).done(a[0], map[bool]core.Outcome{true: core.Cancel}[i == 2])
 		end(a[1:])
 		end(burst("a", 20))
 		s.ticked(s.now/(100*ms)*(100*ms) + 200*ms) // a window in which a gets all that it asks for
@@ -606,10 +606,10 @@ func stoodAlone() model.Vector {
 	return s.state()
 }
 
-func duplicates() model.Vector {
-	s := newScript("duplicates", "an id that is known already, or unknown, changes nothing", model.Config{Workers: 1, Classes: classes("a")})
+func duplicates() core.Vector {
+	s := newScript("duplicates", "an id that is known already, or unknown, changes nothing", core.Config{Workers: 1, Classes: classes("a")})
 	first := s.arrive("a")
-	s.play(model.Step{At: s.now, Do: "arrive", ID: first, Key: "a"})
+	s.play(core.Step{At: s.now, Do: "arrive", ID: first, Key: "a"})
 	s.done(77, "")
 	s.done(first, "")
 	s.done(first, "")

@@ -1,4 +1,4 @@
-package model
+package core
 
 // Counts are totals since the start.
 type Counts struct {
@@ -38,3 +38,17 @@ func (f *Fence) States() []State {
 	}
 	return out
 }
+
+// Pool is what is shown of all classes together.
+type Pool struct {
+	Off                        bool
+	Workers, InFlight, Waiting int64
+}
+
+// Pool shows the workers.
+func (f *Fence) Pool() Pool {
+	return Pool{f.cfg.Off, f.cfg.Workers, f.inFlight, int64(len(f.waiting))}
+}
+
+// Target is the deadline of requests with this key that carry none.
+func (f *Fence) Target(key string) Time { return f.classOf(key).target }

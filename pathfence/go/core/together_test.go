@@ -1,8 +1,8 @@
-package model_test
+package core_test
 
 import (
-	"temper.dev/temper/pathfence/spec/model"
-	"temper.dev/temper/pathfence/spec/model/sim"
+	"temper.dev/temper/pathfence/go/core"
+	"temper.dev/temper/pathfence/go/core/sim"
 )
 
 // teller is a recorder that also says which edges a request uses once it has a worker; and some ticks are followed by
@@ -11,7 +11,7 @@ type teller struct {
 	recorder
 	edges [][]string // of each path
 	path  map[int64]int
-	after map[model.Time]model.Step
+	after map[core.Time]core.Step
 }
 
 func (t teller) Arrive(now, id int64, path int, deadline int64) []sim.Decision {
@@ -36,7 +36,7 @@ func (t teller) tell(now int64, ds []sim.Decision) []sim.Decision {
 			continue
 		}
 		for _, edge := range t.edges[t.path[d.ID]] {
-			t.s.play(model.Step{At: now, Do: "edge", ID: d.ID, Edge: edge})
+			t.s.play(core.Step{At: now, Do: "edge", ID: d.ID, Edge: edge})
 		}
 	}
 	return ds
@@ -53,27 +53,27 @@ func togetherWorld() sim.World {
 	return w
 }
 
-func together() model.Vector {
-	cfg := model.Config{Workers: 16, Target: 100 * ms, Classes: classes("p0", "p1", "p2", "p5")}
+func together() core.Vector {
+	cfg := core.Config{Workers: 16, Target: 100 * ms, Classes: classes("p0", "p1", "p2", "p5")}
 	s := newScript("together", "paths of low rate that use a slow store between them are late together: the store's edge gets a limit, which ends with its cause", cfg)
 	more := cfg
 	more.Workers = 20
-	after := map[model.Time]model.Step{
+	after := map[core.Time]core.Step{
 		3000 * ms: {Do: "state"},
 		3200 * ms: {Do: "reload", Config: &more},
 		3400 * ms: {Do: "off"},
 		3500 * ms: {Do: "on"},
 	}
 	for at := 4600 * ms; at < 5800*ms; at += 100 * ms { // who is acquitted when
-		after[at] = model.Step{Do: "state"}
+		after[at] = core.Step{Do: "state"}
 	}
 	togetherWorld().Run(teller{recorder{s}, [][]string{{"store"}, {"cache", "store"}, {"store", "other"}, {"store"}, {"cache", "store"}, {"other"}, {"other"}}, map[int64]int{}, after})
 	return s.state()
 }
 
 // The same while the service stands still now and then, and has fewer workers for a while than the group's limit.
-func shaken() model.Vector {
-	cfg := model.Config{Workers: 16, Target: 100 * ms, Classes: classes("p0", "p1", "p2", "p3", "p4")}
+func shaken() core.Vector {
+	cfg := core.Config{Workers: 16, Target: 100 * ms, Classes: classes("p0", "p1", "p2", "p3", "p4")}
 	s := newScript("shaken", "a group's sample ends with a window in which the service stood still; its limit is never above the workers", cfg)
 	fewer := cfg
 	fewer.Workers = 2
@@ -83,7 +83,7 @@ func shaken() model.Vector {
 		w.Pauses = append(w.Pauses, sim.Step{At: at, Value: 0.06})
 	}
 	store := []string{"store"}
-	w.Run(teller{recorder{s}, [][]string{store, store, store, store, store, {"other"}, {"other"}}, map[int64]int{}, map[model.Time]model.Step{
+	w.Run(teller{recorder{s}, [][]string{store, store, store, store, store, {"other"}, {"other"}}, map[int64]int{}, map[core.Time]core.Step{
 		2100 * ms: {Do: "reload", Config: &fewer},
 		2600 * ms: {Do: "reload", Config: &cfg},
 	}})
@@ -91,16 +91,16 @@ func shaken() model.Vector {
 }
 
 // Every 75 ms a request of each class, and of those that came 300 ms ago the end. Rates are too low for classes to learn.
-func suspects() model.Vector {
-	cfg := model.Config{Workers: 40, Classes: classes("a", "b", "c", "d", "e"), Without: model.Parts{NoPanic: true}}
-	for i, target := range []model.Time{290, 60, 100, 100, 100} {
+func suspects() core.Vector {
+	cfg := core.Config{Workers: 40, Classes: classes("a", "b", "c", "d", "e"), Without: core.Parts{NoPanic: true}}
+	for i, target := range []core.Time{290, 60, 100, 100, 100} {
 		cfg.Classes[i].Target = target * ms
 	}
 	s := newScript("suspects", "which of several edges gets the group, and its target; a class that tells of an edge late; one that is quick and leaves; nobody becomes a suspect while the fence is off", cfg)
 	edges := map[string][]string{"a": {"y", "x"}, "b": {"x", "y"}, "c": {"z"}, "e": {"x"}}
 	type one struct {
 		id int64
-		at model.Time
+		at core.Time
 	}
 	var running []one
 	step := func(keys ...string) {
@@ -116,7 +116,7 @@ func suspects() model.Vector {
 			}
 			running = append(running, one{s.id, s.now})
 			for _, edge := range edges[key] {
-				s.play(model.Step{At: s.now, Do: "edge", ID: s.id, Edge: edge})
+				s.play(core.Step{At: s.now, Do: "edge", ID: s.id, Edge: edge})
 			}
 		}
 	}
@@ -146,11 +146,11 @@ func suspects() model.Vector {
 	}
 	s.state()
 	edges["d"] = []string{"x"}
-	s.play(model.Step{At: s.now, Do: "off"})
+	s.play(core.Step{At: s.now, Do: "off"})
 	for range 6 {
 		step("d")
 	}
-	s.play(model.Step{At: s.now, Do: "on"})
+	s.play(core.Step{At: s.now, Do: "on"})
 	s.state()
 	step("d") // it was late before, and is again
 	return s.state()

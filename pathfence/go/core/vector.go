@@ -1,8 +1,8 @@
-package model
+package core
 
 import "fmt"
 
-// Vector is a scenario with the decisions that it must lead to; ../vectors/README.md describes the file.
+// Vector is a scenario with the decisions that it must lead to; ../../spec/vectors/README.md describes the file.
 type Vector struct {
 	Name   string `json:"name"`
 	About  string `json:"about"`

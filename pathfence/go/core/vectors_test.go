@@ -1,4 +1,4 @@
-package model_test
+package core_test
 
 import (
 	"bytes"
@@ -10,15 +10,15 @@ import (
 	"strings"
 	"testing"
 
-	"temper.dev/temper/pathfence/spec/model"
+	"temper.dev/temper/pathfence/go/core"
 )
 
-var writeVectors = flag.Bool("write-vectors", false, "write ../vectors instead of comparing with it")
+var writeVectors = flag.Bool("write-vectors", false, "write ../../spec/vectors instead of comparing with it")
 
-const folder = "../vectors"
+const folder = "../../spec/vectors"
 
 // encode writes a vector with one step a line, so that a change shows as the lines that it changes.
-func encode(v model.Vector) []byte {
+func encode(v core.Vector) []byte {
 	var b bytes.Buffer
 	part := func(x any) string {
 		j, err := json.Marshal(x)
@@ -84,13 +84,13 @@ func TestVectorsReplay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var v model.Vector
+		var v core.Vector
 		d := json.NewDecoder(bytes.NewReader(b))
 		d.DisallowUnknownFields()
 		if err := d.Decode(&v); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		f, err := model.New(v.Config, 0)
+		f, err := core.New(v.Config, 0)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

@@ -1,4 +1,6 @@
-package model
+package core
+
+import "slices"
 
 const (
 	holdRing      = 31
@@ -57,7 +59,7 @@ func (c *class) finished(now Time, r *request) {
 	}
 	if r.outcome == OK && !c.succeeded {
 		c.succeeded = true
-		c.holds = c.holds[:0]
+		c.holds = holds{}
 	}
 	c.limited.finished(now, r)
 	if c.group != nil {
@@ -79,12 +81,30 @@ func (l *limited) finished(now Time, r *request) {
 
 // learnHold keeps the lower median of how long the last requests held a worker.
 func (l *limited) learnHold(d Time) {
-	if len(l.holds) == holdRing {
-		l.holds = append(l.holds[:0], l.holds[1:]...)
-	}
-	l.holds = append(l.holds, d)
-	l.hold = median(l.holds)
+	l.holds.add(d)
+	l.hold = l.holds.median()
 }
+
+// holds are the last holdRing times, in the order of their size, too: they are not sorted anew with each.
+type holds struct {
+	ring   [holdRing]Time
+	next   int // of the ring, the oldest once it is full
+	sorted []Time
+}
+
+func (h *holds) add(d Time) {
+	if len(h.sorted) == holdRing {
+		i, _ := slices.BinarySearch(h.sorted, h.ring[h.next])
+		h.sorted = slices.Delete(h.sorted, i, i+1)
+	}
+	h.ring[h.next] = d
+	h.next = (h.next + 1) % holdRing
+	i, _ := slices.BinarySearch(h.sorted, d)
+	h.sorted = slices.Insert(h.sorted, i, d)
+}
+
+// median is the lower one.
+func (h *holds) median() Time { return h.sorted[(len(h.sorted)-1)/2] }
 
 // closeWindow ends a window. Where the process, or whoever ticks, stood still, what was measured is nobody's fault, and is
 // dropped; and so is what comes in the next window, when all arrives at once that was sent meanwhile.

@@ -3,7 +3,7 @@ package sim
 import (
 	"fmt"
 
-	"temper.dev/temper/pathfence/spec/model"
+	"temper.dev/temper/pathfence/go/core"
 )
 
 // Decision is a worker for a request, or none ever.
@@ -88,15 +88,15 @@ func (p *pool) pump(now int64, i int) (out []Decision) {
 }
 
 // fence is the reference model.
-type fence struct{ *model.Fence }
+type fence struct{ *core.Fence }
 
 // NewFence gives each path a configured class.
-func NewFence(workers, paths int, target int64, without model.Parts) Arm {
-	cfg := model.Config{Workers: int64(workers), Target: target, Without: without}
+func NewFence(workers, paths int, target int64, without core.Parts) Arm {
+	cfg := core.Config{Workers: int64(workers), Target: target, Without: without}
 	for p := range paths {
-		cfg.Classes = append(cfg.Classes, model.ClassConfig{Name: pathKey(p), Keys: []string{pathKey(p)}})
+		cfg.Classes = append(cfg.Classes, core.ClassConfig{Name: pathKey(p), Keys: []string{pathKey(p)}})
 	}
-	f, err := model.New(cfg, 0)
+	f, err := core.New(cfg, 0)
 	if err != nil {
 		panic(err)
 	}
@@ -106,16 +106,16 @@ func NewFence(workers, paths int, target int64, without model.Parts) Arm {
 func pathKey(p int) string { return fmt.Sprintf("path%d", p) }
 
 func (f fence) Arrive(now, id int64, path int, deadline int64) []Decision {
-	return decisions(f.Fence.Arrive(now, model.Request{ID: id, Key: pathKey(path), Deadline: deadline}))
+	return decisions(f.Fence.Arrive(now, core.Request{ID: id, Key: pathKey(path), Deadline: deadline}))
 }
 
 func (f fence) Done(now, id int64) []Decision {
-	return decisions(f.Fence.Done(now, id, model.OK))
+	return decisions(f.Fence.Done(now, id, core.OK))
 }
 
 func (f fence) Tick(now int64) []Decision { return decisions(f.Fence.Tick(now)) }
 
-func decisions(events []model.Event) (out []Decision) {
+func decisions(events []core.Event) (out []Decision) {
 	for _, e := range events {
 		switch e.Do {
 		case "grant":

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"testing"
 
-	"temper.dev/temper/pathfence/spec/model"
+	"temper.dev/temper/pathfence/go/core"
 )
 
-// What clients and services do that a fence must stand; ../../failures.md has the whole list.
+// What clients and services do that a fence must stand; ../../../spec/failures.md has the whole list.
 
-func (s Scale) fence() Arm { return NewFence(s.Workers, s.Paths, s.SLO, model.Parts{}) }
+func (s Scale) fence() Arm { return NewFence(s.Workers, s.Paths, s.SLO, core.Parts{}) }
 
 // each runs a check at some scales, as a test of its own: few and many workers, few and many paths.
 func each(t *testing.T, name string, check func(t *testing.T, s Scale)) {

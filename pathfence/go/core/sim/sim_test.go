@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"temper.dev/temper/pathfence/spec/model"
+	"temper.dev/temper/pathfence/go/core"
 )
 
 var all = flag.Bool("all", false, "print every arm at every scale and disturbance; takes long")
@@ -82,26 +82,26 @@ func (s Scale) arms() []struct {
 	name string
 	new  func() Arm
 } {
-	fence := func(without model.Parts) func() Arm {
+	fence := func(without core.Parts) func() Arm {
 		return func() Arm { return NewFence(s.Workers, s.Paths, s.SLO, without) }
 	}
 	return []struct {
 		name string
 		new  func() Arm
 	}{
-		{"fence", fence(model.Parts{})},
+		{"fence", fence(core.Parts{})},
 		{"shared pool", func() Arm { return NewShared(s.Workers, false) }},
 		{"shared, shedding", func() Arm { return NewShared(s.Workers, true) }},
 		{"async, unbounded", func() Arm { return NewAsync(false) }},
 		{"static bulkhead", func() Arm { return NewStatic(s.Workers, s.Paths, false) }},
 		{"static, shedding", func() Arm { return NewStatic(s.Workers, s.Paths, true) }},
-		{"fence, no lending", fence(model.Parts{NoLend: true})},
-		{"fence, no protection", fence(model.Parts{NoProtect: true})},
-		{"fence, no shedding", fence(model.Parts{NoShed: true})},
-		{"fence, no newest-first", fence(model.Parts{NoNewest: true})},
-		{"fence, no learning", fence(model.Parts{NoLearn: true})},
-		{"fence, no excitation", fence(model.Parts{NoExcite: true})},
-		{"fence, no panic", fence(model.Parts{NoPanic: true})},
+		{"fence, no lending", fence(core.Parts{NoLend: true})},
+		{"fence, no protection", fence(core.Parts{NoProtect: true})},
+		{"fence, no shedding", fence(core.Parts{NoShed: true})},
+		{"fence, no newest-first", fence(core.Parts{NoNewest: true})},
+		{"fence, no learning", fence(core.Parts{NoLearn: true})},
+		{"fence, no excitation", fence(core.Parts{NoExcite: true})},
+		{"fence, no panic", fence(core.Parts{NoPanic: true})},
 	}
 }
 
@@ -150,7 +150,7 @@ func TestSurge(t *testing.T) {
 				for seed := uint64(1); seed <= seeds; seed++ {
 					w := s.World("surge", shape, seed)
 					good := func(a Arm) float64 { return float64(Measure(w.Run(a), 1, Onset, Over, w.SLO).Good) }
-					fence = append(fence, good(NewFence(s.Workers, s.Paths, s.SLO, model.Parts{})))
+					fence = append(fence, good(NewFence(s.Workers, s.Paths, s.SLO, core.Parts{})))
 					best = append(best, max(good(NewShared(s.Workers, false)), good(NewShared(s.Workers, true)), good(NewAsync(false))))
 				}
 				t.Logf("fence %.0f, best arm %.0f", median(fence), median(best))
@@ -176,12 +176,12 @@ func TestSurgeHeldUp(t *testing.T) {
 				for seed := uint64(1); seed <= seeds; seed++ {
 					w := s.World("surge", 1, seed)
 					w.holdUp(c.still, c.every)
-					rs := w.Run(NewFence(s.Workers, s.Paths, s.SLO, model.Parts{}))
+					rs := w.Run(NewFence(s.Workers, s.Paths, s.SLO, core.Parts{}))
 					fence = append(fence, float64(Measure(rs, 1, Onset, Over, w.SLO).Good))
 					shared = append(shared, float64(Measure(w.Run(NewShared(s.Workers, false)), 1, Onset, Over, w.SLO).Good))
 					tail = append(tail, s.tail(w, rs))
 					w.Downs[0].Speed = nil
-					alone = append(alone, s.tail(w, w.Run(NewFence(s.Workers, s.Paths, s.SLO, model.Parts{}))))
+					alone = append(alone, s.tail(w, w.Run(NewFence(s.Workers, s.Paths, s.SLO, core.Parts{}))))
 				}
 				got := median(fence) / median(shared)
 				t.Logf("served in time over the shared pool's %.3f; the other path's p99 over that alone %.2f, where its downstream goes on %.2f", got, median(tail), median(alone))
@@ -202,8 +202,8 @@ func (s Scale) tail(w World, results []Result) float64 {
 // Equal seeds give equal results.
 func TestDeterminism(t *testing.T) {
 	s := Scales[0]
-	one := s.World("slow 10", 1, 7).Run(NewFence(s.Workers, s.Paths, s.SLO, model.Parts{}))
-	two := s.World("slow 10", 1, 7).Run(NewFence(s.Workers, s.Paths, s.SLO, model.Parts{}))
+	one := s.World("slow 10", 1, 7).Run(NewFence(s.Workers, s.Paths, s.SLO, core.Parts{}))
+	two := s.World("slow 10", 1, 7).Run(NewFence(s.Workers, s.Paths, s.SLO, core.Parts{}))
 	if !slices.Equal(one, two) {
 		t.Error("two runs with one seed differ")
 	}

@@ -1,0 +1,79 @@
+package pathfence
+
+import (
+	"fmt"
+	"time"
+
+	"temper.dev/temper/pathfence/go/core"
+)
+
+// Config is how a fence is to be. Zero means the default; ../spec/algorithm.md#configuration has bounds.
+type Config struct {
+	// Service is this service's name, the same in all of its replicas, by which it sees that a chain of calls comes back to it
+	// through others. Empty: it does not see that.
+	Service string
+	// Workers is how many requests may be served at once. A goroutine costs nothing that runs out: take what the service can
+	// do at once, such as the size of its smallest connection pool, or where its throughput stops to rise. Required.
+	Workers int
+	// Target is the deadline of requests that bring none, and what limits are held against. 250 ms.
+	Target time.Duration
+	// Classes are paths that have a share of the workers of their own from the start. Others are learned.
+	Classes []Class
+	// Off starts with the fence switched off.
+	Off bool
+
+	// The rest is seldom set.
+
+	Window         time.Duration // over which is measured: 100 ms
+	Grace          time.Duration // nothing is refused as late before it has waited for so long: 20 ms
+	Gamma          float64       // how many times a request's usual time has to be left when it is granted: 3
+	QueueMax       int           // the most requests of a class that wait: 1024
+	Stall          time.Duration // 20 ms
+	Panic          time.Duration // 50 ms
+	UnknownBuckets int           // for keys that are not known yet: 8
+}
+
+// Class is one that is named.
+type Class struct {
+	Name   string
+	Keys   []string      // of the paths in it, such as KeyOf("GET /orders/{id}")
+	Weight int           // its share of the workers, of a default of 100
+	Target time.Duration // that of Config
+}
+
+// checkNames says what is wrong with a name.
+func (c Config) checkNames() error {
+	const names = "1 to 64 of a-z A-Z 0-9 . _ / : + - ~"
+	if c.Service != "" && !core.ValidName(c.Service) {
+		return fmt.Errorf("pathfence.Config: Service is %q; it must be %s", c.Service, names)
+	}
+	for _, class := range c.Classes {
+		for _, key := range class.Keys {
+			if !core.ValidName(key) {
+				return fmt.Errorf("pathfence.Config: class %s: the key %q must be %s; KeyOf gives that of a pattern, here %q", class.Name, key, names, KeyOf(key))
+			}
+		}
+	}
+	return nil
+}
+
+func (c Config) core() core.Config {
+	out := core.Config{
+		Workers: int64(c.Workers), Window: int64(c.Window), Target: int64(c.Target), Grace: int64(c.Grace), Gamma: int64(c.Gamma * 1000),
+		Queue: int64(c.QueueMax), Stall: int64(c.Stall), Panic: int64(c.Panic), Buckets: int64(c.UnknownBuckets), Off: c.Off,
+	}
+	for _, class := range c.Classes {
+		out.Classes = append(out.Classes, core.ClassConfig{Name: class.Name, Keys: class.Keys, Weight: int64(class.Weight), Target: int64(class.Target)})
+	}
+	return out
+}
+
+const defaultWindow = 100 * time.Millisecond
+
+// tick is how often the fence has to look at its clock.
+func (c Config) tick() time.Duration {
+	if c.Window == 0 {
+		return defaultWindow / 4
+	}
+	return c.Window / 4
+}

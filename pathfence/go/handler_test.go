@@ -1,0 +1,524 @@
+package pathfence_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	pathfence "temper.dev/temper/pathfence/go"
+	"temper.dev/temper/pathfence/go/internal/fencetest"
+)
+
+// service is a server behind a fence.
+type service struct {
+	t     *testing.T
+	fence *pathfence.Fence
+	mux   *http.ServeMux
+	*httptest.Server
+	gate chan struct{} // what /slow/{id} waits for; closed at the end
+}
+
+// serve starts a service with a path that can be answered at once, and one that waits for the gate.
+func serve(t *testing.T, config pathfence.Config, options ...pathfence.HandlerOption) *service {
+	fence, err := pathfence.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &service{t: t, fence: fence, mux: http.NewServeMux(), gate: make(chan struct{})}
+	s.Server = httptest.NewServer(fence.Handler(s.mux, options...))
+	s.mux.HandleFunc("GET /fast", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "fast") })
+	s.mux.HandleFunc("GET /slow/{id}", func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-s.gate:
+		case <-r.Context().Done():
+		}
+	})
+	t.Cleanup(func() {
+		close(s.gate)
+		s.CloseClientConnections()
+		s.Close()
+		s.awaits("all permits are back", func(now pathfence.State) bool { return now.InFlight == 0 && now.Waiting == 0 })
+		fence.Close()
+	})
+	return s
+}
+
+func (s *service) awaits(what string, holds func(pathfence.State) bool) {
+	s.t.Helper()
+	fencetest.Awaits(s.t, s.fence, what, holds)
+}
+
+// get gives status and body, or what went wrong.
+func (s *service) get(path string, headers ...string) (status int, body string, header http.Header) {
+	s.t.Helper()
+	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.URL+path, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := s.Client().Do(r)
+	if err != nil {
+		return 0, err.Error(), nil
+	}
+	defer response.Body.Close()
+	all, err := io.ReadAll(response.Body)
+	if err != nil {
+		return 0, err.Error(), nil
+	}
+	return response.StatusCode, string(all), response.Header
+}
+
+// begin sends so many requests that are not answered yet, and waits until they are in the service.
+func (s *service) begin(path string, n int) {
+	s.t.Helper()
+	before := s.fence.State()
+	for i := range n {
+		go func() {
+			response, err := s.Client().Get(fmt.Sprintf("%s%s%d", s.URL, path, i))
+			if err == nil {
+				response.Body.Close()
+			}
+		}()
+	}
+	s.awaits("they are in the service", func(now pathfence.State) bool {
+		return now.InFlight+now.Waiting == before.InFlight+before.Waiting+int64(n)
+	})
+}
+
+func (s *service) answers(path string, want int) {
+	s.t.Helper()
+	if status, body, _ := s.get(path); status != want {
+		s.t.Errorf("%s gives %d (%s), want %d", path, status, body, want)
+	}
+}
+
+var named = pathfence.Config{Service: "shop", Workers: 4, Target: time.Minute, Classes: []pathfence.Class{
+	{Name: "slow", Keys: []string{"GET:/slow/:id"}},
+	{Name: "fast", Keys: []string{"GET:/fast"}},
+}}
+
+func TestASlowPathLeavesWorkersToOthers(t *testing.T) {
+	s := serve(t, named)
+	s.answers("/fast", http.StatusOK)
+	s.begin("/slow/", 20)
+	for range 20 {
+		s.answers("/fast", http.StatusOK)
+	}
+	if now := s.fence.State(); now.InFlight > 3 || now.Waiting < 17 {
+		t.Errorf("in flight are %d of 4, and %d wait; want 3 at most, and 17 at least", now.InFlight, now.Waiting)
+	}
+}
+
+// Beside workers that are all taken, what takes none is answered.
+func TestAnsweredWithoutAWorker(t *testing.T) {
+	for _, c := range []struct {
+		name, path string
+		status     int
+	}{
+		{"liveness", "/livez", http.StatusOK},
+		{"readiness", "/readyz", http.StatusOK},
+		{"health", "/healthz", http.StatusOK},
+		{"a path that is not routed", "/nothing", http.StatusNotFound},
+		{"a path that the service exempts", "/status", http.StatusOK},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := serve(t, pathfence.Config{Workers: 1, Target: time.Minute}, pathfence.Exempt(func(r *http.Request) bool { return r.URL.Path == "/status" }))
+			for _, path := range []string{"/livez", "/readyz", "/healthz", "/status"} {
+				s.mux.HandleFunc("GET "+path, func(http.ResponseWriter, *http.Request) {})
+			}
+			s.begin("/slow/", 2)
+			s.answers(c.path, c.status)
+		})
+	}
+}
+
+// Responses that last hold no worker: with one, a hundred clients have theirs, and others are answered.
+func TestResponsesThatLast(t *testing.T) {
+	const clients = 100
+	for _, c := range []struct {
+		name, path string
+	}{
+		{"server-sent events", "/events"},
+		{"a WebSocket", "/socket"},
+		{"long polling", "/poll"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := serve(t, pathfence.Config{Workers: 1, Target: time.Minute})
+			open := make(chan struct{}, clients)
+			wait := func(ctx context.Context) {
+				open <- struct{}{}
+				select {
+				case <-s.gate:
+				case <-ctx.Done():
+				}
+			}
+			s.mux.HandleFunc("GET /events", func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("content-type", "text/event-stream; charset=utf-8")
+				w.WriteHeader(http.StatusOK)
+				w.(http.Flusher).Flush()
+				wait(r.Context())
+			})
+			s.mux.HandleFunc("GET /socket", func(w http.ResponseWriter, r *http.Request) {
+				conn, buffer, err := http.NewResponseController(w).Hijack()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer conn.Close()
+				buffer.WriteString("HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\n\r\n")
+				buffer.Flush()
+				wait(r.Context())
+			})
+			s.mux.HandleFunc("GET /poll", func(_ http.ResponseWriter, r *http.Request) {
+				permit := pathfence.PermitOf(r.Context())
+				permit.Pause()
+				wait(r.Context())
+				permit.Resume()
+			})
+			for range clients {
+				conn, err := net.Dial("tcp", s.Listener.Addr().String())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer conn.Close()
+				fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nhost: here\r\n\r\n", c.path)
+				if c.path != "/poll" {
+					line, err := bufio.NewReader(conn).ReadString('\n')
+					if err != nil || strings.Contains(line, "503") {
+						t.Fatalf("a client gets %q, %v", line, err)
+					}
+				}
+			}
+			for range clients {
+				<-open
+			}
+			s.answers("/fast", http.StatusOK)
+		})
+	}
+}
+
+// A service with one worker calls itself, as one that is addressed by its name does.
+func TestASelfCallRunsOnItsCallersPermit(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		options []pathfence.TransportOption
+	}{
+		{"at a loopback address", nil},
+		{"as a peer", []pathfence.TransportOption{pathfence.Peers(func(string) bool { return true })}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := serve(t, pathfence.Config{Service: "shop", Workers: 1, Target: time.Minute})
+			client := http.Client{Transport: s.fence.Transport(nil, c.options...)}
+			s.mux.HandleFunc("GET /nested/{n}", func(w http.ResponseWriter, r *http.Request) {
+				next := map[string]string{"3": "/nested/2", "2": "/nested/1", "1": "/fast"}[r.PathValue("n")]
+				call, _ := http.NewRequestWithContext(r.Context(), http.MethodGet, s.URL+next, nil)
+				response, err := client.Do(call)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer response.Body.Close()
+				w.WriteHeader(response.StatusCode)
+				io.Copy(w, response.Body)
+			})
+			if status, body, _ := s.get("/nested/3"); status != http.StatusOK || body != "fast" {
+				t.Errorf("it gives %d %q, want 200 \"fast\"", status, body)
+			}
+		})
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	s := serve(t, pathfence.Config{Service: "shop", Workers: 1, Target: time.Minute},
+		pathfence.Trusted(func(r *http.Request) bool { return r.Header.Get("authorization") == "peer" }),
+		pathfence.RefuseWith(func(w http.ResponseWriter, _ *http.Request, reason string) {
+			w.WriteHeader(http.StatusTooManyRequests)
+			io.WriteString(w, "refused: "+reason)
+		}))
+	s.begin("/slow/", 1)
+	for _, c := range []struct {
+		name    string
+		headers []string
+		reason  string
+	}{
+		{"its time is over", []string{"x-pf-deadline", "1"}, "expired"},
+		{"a chain that was here nine times", []string{"authorization", "peer", "x-pf-visits", "shop*9"}, "depth"},
+		{"a client without trust is believed no depth", []string{"x-pf-visits", "shop*9", "x-pf-deadline", "1"}, "expired"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			status, body, header := s.get("/fast", c.headers...)
+			if status != http.StatusTooManyRequests || body != "refused: "+c.reason || header.Get("x-pf-shed") != c.reason || header.Get("retry-after") != "1" {
+				t.Errorf("it gives %d %q %v, want 429 %q", status, body, header, "refused: "+c.reason)
+			}
+		})
+	}
+	s.fence.Close()
+	if _, body, _ := s.get("/fast"); body != "refused: closed" {
+		t.Errorf("closed, it gives %q", body)
+	}
+}
+
+// The time that middleware leaves counts, too; what it answers is a refusal.
+func TestAContextsDeadlineCounts(t *testing.T) {
+	s := serve(t, pathfence.Config{Workers: 1, Target: time.Minute})
+	s.begin("/slow/", 1)
+	short := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), time.Millisecond)
+		defer cancel()
+		s.Config.Handler.ServeHTTP(w, r.WithContext(ctx))
+	})
+	w := httptest.NewRecorder()
+	short.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/fast", nil))
+	if w.Code != http.StatusServiceUnavailable || w.Header().Get("x-pf-shed") != "expired" {
+		t.Errorf("it gives %d %v, want 503, expired", w.Code, w.Header())
+	}
+}
+
+func TestAClientThatGoesAwayIsWithdrawn(t *testing.T) {
+	s := serve(t, pathfence.Config{Workers: 1, Target: time.Minute})
+	s.begin("/slow/", 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	var gone sync.WaitGroup
+	for range 5 {
+		gone.Add(1)
+		go func() {
+			defer gone.Done()
+			r, _ := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/fast", nil)
+			if response, err := s.Client().Do(r); err == nil {
+				t.Errorf("it is answered: %d", response.StatusCode)
+				response.Body.Close()
+			}
+		}()
+	}
+	s.awaits("5 wait", func(now pathfence.State) bool { return now.Waiting == 5 })
+	cancel()
+	gone.Wait()
+	s.awaits("none waits", func(now pathfence.State) bool { return now.Waiting == 0 && now.InFlight == 1 })
+}
+
+// However a handler ends, its permit comes back, and counts as what it was.
+func TestOutcomes(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		does   func(http.ResponseWriter)
+		failed int64
+	}{
+		{"success", func(w http.ResponseWriter) { io.WriteString(w, "done") }, 0},
+		{"nothing written", func(http.ResponseWriter) {}, 0},
+		{"not found", func(w http.ResponseWriter) { w.WriteHeader(http.StatusNotFound) }, 0},
+		{"early hints, then an error", func(w http.ResponseWriter) {
+			w.WriteHeader(http.StatusEarlyHints)
+			w.WriteHeader(http.StatusBadGateway)
+		}, 1},
+		{"an error", func(w http.ResponseWriter) { w.WriteHeader(http.StatusInternalServerError) }, 1},
+		{"an error by a response controller", func(w http.ResponseWriter) {
+			w.WriteHeader(http.StatusInternalServerError)
+			http.NewResponseController(w).Flush()
+		}, 1},
+		{"a panic", func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := serve(t, pathfence.Config{Workers: 1, Target: time.Minute, Classes: []pathfence.Class{{Name: "it", Keys: []string{"GET:/it"}}}})
+			s.mux.HandleFunc("GET /it", func(w http.ResponseWriter, _ *http.Request) { c.does(w) })
+			s.get("/it")
+			s.awaits("its permit is back", func(now pathfence.State) bool {
+				return now.InFlight == 0 && len(now.Classes) == 1 && now.Classes[0].Granted == 1
+			})
+			if got := s.fence.State().Classes[0].Failed; got != c.failed {
+				t.Errorf("failed are %d, want %d", got, c.failed)
+			}
+		})
+	}
+}
+
+// What travels goes to peers, and to nobody else.
+func TestWhatIsSent(t *testing.T) {
+	sent := make(chan http.Header, 1)
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { sent <- r.Header }))
+	defer other.Close()
+	abroad := strings.Replace(other.URL, "127.0.0.1", "abroad.invalid", 1)
+	// Its name is not to be had here; the connection is to the server above.
+	base := &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, other.Listener.Addr().String())
+	}}
+	for _, c := range []struct {
+		name, to string
+		peer     bool
+		want     string // path, visits, and whether deadline and caller are said
+	}{
+		{"a peer", abroad, true, "GET:/call shop*1 true true"},
+		{"another host", abroad, false, "  false false"},
+		{"a loopback address", other.URL, false, "  false true"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := serve(t, pathfence.Config{Service: "shop", Workers: 1, Target: time.Minute})
+			client := http.Client{Transport: s.fence.Transport(base, pathfence.Peers(func(string) bool { return c.peer }))}
+			s.mux.HandleFunc("GET /call", func(_ http.ResponseWriter, r *http.Request) {
+				call, _ := http.NewRequestWithContext(r.Context(), http.MethodGet, c.to, nil)
+				response, err := client.Do(call)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				response.Body.Close()
+				if len(call.Header) > 0 {
+					t.Errorf("the handler's own request is changed: %v", call.Header)
+				}
+			})
+			s.get("/call", "x-pf-deadline", "30000")
+			h := <-sent
+			got := fmt.Sprint(h.Get("x-pf-path"), " ", h.Get("x-pf-visits"), " ", h.Get("x-pf-deadline") != "", " ", h.Get("x-pf-within") != "")
+			if got != c.want {
+				t.Errorf("it is sent %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// A peer's refusal is passed on as one, and nobody else's.
+func TestARefusalBelowIsPassedOn(t *testing.T) {
+	below := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("x-pf-shed", "late")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	defer below.Close()
+	for _, c := range []struct {
+		name   string
+		peer   bool
+		answer int
+		want   string
+	}{
+		{"a peer's", true, http.StatusBadGateway, "late"},
+		{"a peer's, of which the handler makes the best", true, http.StatusOK, ""},
+		{"another host's", false, http.StatusBadGateway, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := serve(t, pathfence.Config{Workers: 1, Target: time.Minute})
+			client := http.Client{Transport: s.fence.Transport(nil, pathfence.Peers(func(string) bool { return c.peer }))}
+			s.mux.HandleFunc("GET /call", func(w http.ResponseWriter, r *http.Request) {
+				call, _ := http.NewRequestWithContext(r.Context(), http.MethodGet, below.URL, nil)
+				response, err := client.Do(call)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				response.Body.Close()
+				w.WriteHeader(c.answer)
+			})
+			status, _, header := s.get("/call")
+			if got := header.Get("x-pf-shed"); status != c.answer || got != c.want {
+				t.Errorf("it gives %d, x-pf-shed %q; want %d, %q", status, got, c.answer, c.want)
+			}
+		})
+	}
+}
+
+// Paths that call the same are one class, once eight requests of each have said so.
+func TestClassesAreLearned(t *testing.T) {
+	below := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer below.Close()
+	s := serve(t, pathfence.Config{Workers: 8, Target: time.Minute})
+	client := http.Client{Transport: s.fence.Transport(nil)}
+	for _, path := range []string{"/a/{id}", "/b/{id}"} {
+		s.mux.HandleFunc("GET "+path, func(_ http.ResponseWriter, r *http.Request) {
+			call, _ := http.NewRequestWithContext(r.Context(), http.MethodGet, below.URL, nil)
+			if response, err := client.Do(call); err == nil {
+				response.Body.Close()
+			}
+		})
+	}
+	for i := range 10 {
+		s.answers(fmt.Sprint("/a/", i), http.StatusOK)
+		s.answers(fmt.Sprint("/b/", i), http.StatusOK)
+	}
+	s.awaits("both are one class", func(now pathfence.State) bool {
+		for _, c := range now.Classes {
+			if c.Name == "~0" && c.Granted == 4 {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+func TestKeys(t *testing.T) {
+	for _, c := range []struct{ pattern, method, path, want string }{
+		{"GET /orders/{id}", "GET", "/orders/7", "GET:/orders/:id"},
+		{"GET /orders/{id}", "HEAD", "/orders/7", "GET:/orders/:id"},
+		{"/any", "POST", "/any", "POST:/any"},
+		{"/any", "BREW", "/any", "ANY:/any"},
+		{"/files/{path...}", "GET", "/files/a/b", "GET:/files/:path..."},
+		{"/{$}", "GET", "/", "GET:/:"},
+		{"GET example.com/x", "GET", "http://example.com/x", "GET:example.com/x"},
+		{"GET /" + strings.Repeat("a", 80), "GET", "/" + strings.Repeat("a", 80), "GET:/" + strings.Repeat("a", 50) + "~6ffe11f8"},
+	} {
+		t.Run(c.method+" "+c.pattern, func(t *testing.T) {
+			fence, err := pathfence.New(pathfence.Config{Workers: 1, Target: time.Minute, Classes: []pathfence.Class{{Name: "it", Keys: []string{c.want}}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer fence.Close()
+			mux, class := http.NewServeMux(), "none"
+			mux.HandleFunc(c.pattern, func(_ http.ResponseWriter, r *http.Request) { class = pathfence.PermitOf(r.Context()).Class() })
+			fence.Handler(mux).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(c.method, c.path, nil))
+			if class != "it" {
+				t.Errorf("the request is of class %s; its key is not %s", class, c.want)
+			}
+		})
+	}
+}
+
+func TestAHandlerWithoutPatternsIsRefusedAtOnce(t *testing.T) {
+	fence, err := pathfence.New(pathfence.Config{Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fence.Close()
+	defer func() {
+		if said := fmt.Sprint(recover()); !strings.Contains(said, "give Handler the option Keys") {
+			t.Errorf("it says %q", said)
+		}
+	}()
+	fence.Handler(http.NotFoundHandler())
+}
+
+func TestStateHandler(t *testing.T) {
+	s := serve(t, named)
+	pages := httptest.NewServer(s.fence.StateHandler())
+	defer pages.Close()
+	for _, c := range []struct {
+		name, method, kind, body string
+		status                   int
+		off                      bool
+	}{
+		{"a look", "GET", "", "", http.StatusOK, false},
+		{"off", "POST", "application/json", `{"off": true}`, http.StatusOK, true},
+		{"not said", "POST", "application/json", `{}`, http.StatusBadRequest, true},
+		{"what a foreign web page can send", "POST", "text/plain", `{"off": false}`, http.StatusUnsupportedMediaType, true},
+		{"on", "POST", "application/json", `{"off": false}`, http.StatusOK, false},
+		{"another method", "DELETE", "", "", http.StatusMethodNotAllowed, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, _ := http.NewRequest(c.method, pages.URL, strings.NewReader(c.body))
+			r.Header.Set("content-type", c.kind)
+			response, err := pages.Client().Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response.Body.Close()
+			if off := s.fence.State().Off; response.StatusCode != c.status || off != c.off {
+				t.Errorf("it gives %d, off %v; want %d, %v", response.StatusCode, off, c.status, c.off)
+			}
+		})
+	}
+}
