@@ -40,7 +40,7 @@ func TestPlanesStandOnEachOther(t *testing.T) {
 	for plane, below := range map[string][]string{
 		"base":     nil,
 		"node":     {"internal/base"},
-		"path":     {"internal/base", "pathfence/go/core"},
+		"path":     {"internal/base", "pathfence/go"},
 		"cluster":  {"internal/base", "internal/node", "packaging/kubernetes", "api"},
 		"capacity": {"internal/base", "internal/cluster/policy", "internal/cluster/fleet", "internal/cluster/manifest", "packaging/kubernetes", "api"},
 		// What plans for a cluster knows no client of it.

@@ -31,7 +31,7 @@ type State struct {
 	Workers    int64        `json:"workers"`
 	InFlight   int64        `json:"inFlight"`
 	Waiting    int64        `json:"waiting"`
-	WatchError *string      `json:"watchError"` // always nil: this fence watches no file
+	WatchError *string      `json:"watchError"` // why a watched configuration is not in force; nil of this fence, which watches none
 	Classes    []ClassState `json:"classes"`
 }
 

@@ -56,10 +56,10 @@ func TestReadAsksSocketsAndEndpoints(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.Workers != 16 || s.Waiting != 3 || s.WatchError == "" || len(s.Classes) != 2 {
+		if s.Workers != 16 || s.Waiting != 3 || s.WatchError == nil || len(s.Classes) != 2 {
 			t.Errorf("%s: %+v", target, s)
 		}
-		if want := (Class{"orders", 10, 8, 10, 3, 2, 5210, 17, 2, 1, 9, 1250000, "knee"}); s.Classes[0] != want {
+		if want := (Class{Name: "orders", Limit: 10, Reserve: 8, InFlight: 10, Queued: 3, Lent: 2, Granted: 5210, Shed: 17, Missed: 2, Failed: 1, Knee: 9, Hold: 1250000, Reason: "knee"}); s.Classes[0] != want {
 			t.Errorf("%s: %+v", target, s.Classes[0])
 		}
 	}

@@ -11,34 +11,15 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	pathfence "temper.dev/temper/pathfence/go"
 )
 
-// State is what a fence says of itself.
-type State struct {
-	Off        bool    `json:"off"`
-	Workers    int64   `json:"workers"`
-	InFlight   int64   `json:"inFlight"`
-	Waiting    int64   `json:"waiting"`
-	WatchError string  `json:"watchError"` // why the watched configuration is not in force
-	Classes    []Class `json:"classes"`
-}
+// State is what a fence says of itself, in whichever language.
+type State = pathfence.State
 
-// Class is one of its classes of paths. Counts are since the service's start.
-type Class struct {
-	Name     string `json:"name"`
-	Limit    int64  `json:"limit"`
-	Reserve  int64  `json:"reserve"`
-	InFlight int64  `json:"inFlight"`
-	Queued   int64  `json:"queued"`
-	Lent     int64  `json:"lent"`
-	Granted  int64  `json:"granted"`
-	Shed     int64  `json:"shed"`
-	Missed   int64  `json:"missed"`
-	Failed   int64  `json:"failed"`
-	Knee     int64  `json:"knee"`
-	Hold     int64  `json:"hold"` // ns
-	Reason   string `json:"reason"`
-}
+// Class is one of its classes of paths.
+type Class = pathfence.ClassState
 
 // patience is how long a service may take to answer.
 const patience = 2 * time.Second

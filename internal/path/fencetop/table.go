@@ -23,8 +23,8 @@ func Write(w io.Writer, looks []Look) {
 			mode = "OFF: the plain pool"
 		}
 		fmt.Fprintf(w, "%s · %s · %d of %d workers taken · %d requests wait\n", l.Target, mode, s.InFlight, s.Workers, s.Waiting)
-		if s.WatchError != "" {
-			fmt.Fprintf(w, "  its configuration is not in force: %s\n", s.WatchError)
+		if s.WatchError != nil {
+			fmt.Fprintf(w, "  its configuration is not in force: %s\n", *s.WatchError)
 		}
 		writeClasses(w, s.Classes, l.Changes)
 	}
