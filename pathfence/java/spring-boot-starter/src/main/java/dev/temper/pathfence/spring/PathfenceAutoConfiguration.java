@@ -67,6 +67,11 @@ public class PathfenceAutoConfiguration {
         return new Within();
     }
 
+    @Bean
+    Outgoing pathfenceOutgoing(PathfenceProperties properties, Within within) {
+        return new Outgoing(new Edges(properties.edges()), new Peers(properties.peers()), within);
+    }
+
     private static int threads(Environment environment, String server) {
         return environment.getProperty("server." + server + ".threads.max", Integer.class, SERVER_THREADS);
     }
@@ -152,8 +157,8 @@ public class PathfenceAutoConfiguration {
     @ConditionalOnClass(RestClientCustomizer.class)
     static class RestClients {
         @Bean
-        RestClientCustomizer pathfenceRestClient(PathfenceProperties p, Within within) {
-            return b -> b.requestInterceptor(new RestClientFence(new Edges(p.edges()), within, p.propagate()));
+        RestClientCustomizer pathfenceRestClient(Outgoing outgoing) {
+            return b -> b.requestInterceptor(new RestClientFence(outgoing));
         }
     }
 
@@ -162,8 +167,8 @@ public class PathfenceAutoConfiguration {
     @ConditionalOnClass(WebClientCustomizer.class)
     static class WebClients {
         @Bean
-        WebClientCustomizer pathfenceWebClient(PathfenceProperties p, Within within) {
-            return b -> b.filter(new WebClientFence(new Edges(p.edges()), within, p.propagate()));
+        WebClientCustomizer pathfenceWebClient(Outgoing outgoing) {
+            return b -> b.filter(new WebClientFence(outgoing));
         }
     }
 

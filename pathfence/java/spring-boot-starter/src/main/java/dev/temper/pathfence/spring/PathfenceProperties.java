@@ -28,7 +28,8 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
  * @param routes from a path pattern, as in {@code /orders/**}, to a key; the first that matches counts
  * @param exempt path patterns that are not fenced, besides those of the actuator's endpoints
  * @param edges from a downstream's host and port, or host, to the name of its edge; default is host and port
- * @param propagate whether clients send on what travels with a request
+ * @param peers the hosts, with or without a port, that clients send on what travels with a request to; {@code *.shop.svc}
+ *     is every host below {@code shop.svc}
  */
 @ConfigurationProperties("pathfence")
 public record PathfenceProperties(
@@ -46,7 +47,7 @@ public record PathfenceProperties(
         Map<String, String> routes,
         List<String> exempt,
         Map<String, String> edges,
-        @DefaultValue("true") boolean propagate) {
+        List<String> peers) {
 
     /** Fills in empty lists, and refuses patterns that match nothing. */
     public PathfenceProperties {
@@ -54,6 +55,12 @@ public record PathfenceProperties(
         routes = routes == null ? Map.of() : new LinkedHashMap<>(routes);
         exempt = exempt == null ? List.of() : List.copyOf(exempt);
         edges = edges == null ? Map.of() : Map.copyOf(edges);
+        peers = peers == null ? List.of() : List.copyOf(peers);
+        for (String peer : peers) {
+            if (peer.matches("(\\*\\.)?[^*/\\s]+")) continue;
+            throw new IllegalArgumentException("pathfence.peers: \"" + peer + "\" is no host; write orders.shop.svc,"
+                    + " orders.shop.svc:8080, or *.shop.svc for all below it");
+        }
         for (String pattern : routes.keySet()) {
             if (pattern.startsWith("/")) continue;
             throw new IllegalArgumentException("pathfence.routes: \"" + pattern + "\" is no path pattern, it does not begin"

@@ -1,39 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 package dev.temper.pathfence.spring;
 
-import dev.temper.pathfence.PathContext;
-import dev.temper.pathfence.Serving;
 import java.io.IOException;
 import org.springframework.http.HttpRequest;
 import org.springframework.http.client.ClientHttpRequestExecution;
 import org.springframework.http.client.ClientHttpRequestInterceptor;
 import org.springframework.http.client.ClientHttpResponse;
 
-/** Tells the fence which edges a request uses, sends on what travels with it, and knows a refusal. */
+/** {@link Outgoing} for RestClient. */
 final class RestClientFence implements ClientHttpRequestInterceptor {
-    private final Edges edges;
-    private final Within within;
-    private final boolean propagate;
+    private final Outgoing outgoing;
 
-    RestClientFence(Edges edges, Within within, boolean propagate) {
-        this.edges = edges;
-        this.within = within;
-        this.propagate = propagate;
+    RestClientFence(Outgoing outgoing) {
+        this.outgoing = outgoing;
     }
 
     @Override
     public ClientHttpResponse intercept(HttpRequest request, byte[] body, ClientHttpRequestExecution execution)
             throws IOException {
-        String edge = edges.of(request.getURI());
-        PathContext onward = Serving.calls(edge);
-        if (propagate) {
-            onward.writeHttp(request.getHeaders()::set);
-            within.write(request.getHeaders()::set);
-        }
+        outgoing.calls(request.getURI(), request.getHeaders()::set);
         ClientHttpResponse response = execution.execute(request, body);
-        String shed = response.getHeaders().getFirst("x-pf-shed");
-        if (shed == null) return response;
+        var refusal = outgoing.refusal(
+                request.getURI(), response.getStatusCode().value(), response.getHeaders().getFirst(Outgoing.SHED));
+        if (refusal.isEmpty()) return response;
         response.close();
-        throw new ShedDownstreamException(edge, shed);
+        throw refusal.get();
     }
 }

@@ -1,41 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 package dev.temper.pathfence.spring;
 
-import dev.temper.pathfence.PathContext;
-import dev.temper.pathfence.Serving;
-import java.util.function.BiConsumer;
 import org.springframework.web.reactive.function.client.ClientRequest;
 import org.springframework.web.reactive.function.client.ClientResponse;
 import org.springframework.web.reactive.function.client.ExchangeFilterFunction;
 import org.springframework.web.reactive.function.client.ExchangeFunction;
 import reactor.core.publisher.Mono;
 
-/** As {@link RestClientFence}, for calls that are made on the thread that serves the request. */
+/** {@link Outgoing} for WebClient, for calls that are made on the thread that serves the request. */
 final class WebClientFence implements ExchangeFilterFunction {
-    private final Edges edges;
-    private final Within within;
-    private final boolean propagate;
+    private final Outgoing outgoing;
 
-    WebClientFence(Edges edges, Within within, boolean propagate) {
-        this.edges = edges;
-        this.within = within;
-        this.propagate = propagate;
+    WebClientFence(Outgoing outgoing) {
+        this.outgoing = outgoing;
     }
 
     @Override
     public Mono<ClientResponse> filter(ClientRequest request, ExchangeFunction next) {
-        String edge = edges.of(request.url());
-        PathContext onward = Serving.calls(edge);
         ClientRequest.Builder sent = ClientRequest.from(request);
-        if (propagate) {
-            BiConsumer<String, String> header = (name, value) -> sent.headers(h -> h.set(name, value));
-            onward.writeHttp(header);
-            within.write(header);
-        }
+        outgoing.calls(request.url(), (name, value) -> sent.headers(h -> h.set(name, value)));
         return next.exchange(sent.build()).flatMap(response -> {
-            String shed = response.headers().asHttpHeaders().getFirst("x-pf-shed");
-            if (shed == null) return Mono.just(response);
-            return response.releaseBody().then(Mono.error(new ShedDownstreamException(edge, shed)));
+            var refusal = outgoing.refusal(
+                    request.url(),
+                    response.statusCode().value(),
+                    response.headers().asHttpHeaders().getFirst(Outgoing.SHED));
+            return refusal.isEmpty()
+                    ? Mono.just(response)
+                    : response.releaseBody().then(Mono.error(refusal.get()));
         });
     }
 }

@@ -171,7 +171,7 @@ class HealthyTest extends InServer {
     @ParameterizedTest
     @CsvSource({"tomcat, false", "jetty, false", "tomcat, true", "jetty, true"})
     void aServiceMayCallItself(String server, boolean trusted) throws Exception {
-        start(server, "pathfence.target=10s", "server.tomcat.threads.max=14", "pathfence.service=shop", "pathfence.trusted=" + trusted);
+        start(server, "pathfence.target=10s", "server.tomcat.threads.max=14", "pathfence.service=shop", "pathfence.trusted=" + trusted, trusted ? "pathfence.peers[0]=127.0.0.1" : "pathfence.peers=");
         shop.slow.shut();
         var asked = ask("/calling", 4);
         awaitInFlight(4);
@@ -179,7 +179,7 @@ class HealthyTest extends InServer {
         for (var a : asked) assertEquals("fast", a.get(60, TimeUnit.SECONDS).body());
         awaitInFlight(0);
         assertNothingShed();
-        assertEquals(503, get("/circle").get().statusCode());
+        assertEquals(trusted ? 503 : 500, get("/circle").get().statusCode(), "a refusal is passed on if a peer says so");
         assertEquals(1, fence.states().stream().mapToLong(ClassState::shed).sum());
         awaitInFlight(0);
     }

@@ -180,7 +180,7 @@ class ServerTest extends InServer {
     @ParameterizedTest
     @ValueSource(strings = {"tomcat", "jetty"})
     void chainsThroughAFullPoolEnd(String server) throws Exception {
-        start(server, "pathfence.trusted=true", "pathfence.service=shop", "pathfence.classes[0].name=chains",
+        start(server, "pathfence.trusted=true", "pathfence.service=shop", "pathfence.peers[0]=127.0.0.1", "pathfence.classes[0].name=chains",
                 "pathfence.classes[0].keys[0]=GET:/gated", "pathfence.classes[0].keys[1]=GET:/again");
         assertEquals("again", get("/again").get().body()); // now workers are kept for such chains
         shop.slow.shut();
@@ -197,7 +197,7 @@ class ServerTest extends InServer {
     @ParameterizedTest
     @ValueSource(strings = {"tomcat", "jetty"})
     void clientsCarryOnAndLearnEdges(String server) throws Exception {
-        start(server, "pathfence.trusted=true", "pathfence.service=shop", "pathfence.workers=8");
+        start(server, "pathfence.trusted=true", "pathfence.service=shop", "pathfence.workers=8", "pathfence.peers[0]=127.0.0.1");
         for (int i = 0; i < 8; i++) {
             String echoed = get("/calls", "x-pf-path", "home.read", "x-pf-deadline", "50000").get().body();
             assertTrue(echoed.matches("home.read [0-9]{5} shop\\*1"), echoed);
@@ -209,6 +209,17 @@ class ServerTest extends InServer {
         assertEquals(503, shed.statusCode());
         assertEquals("late", shed.headers().firstValue("x-pf-shed").orElseThrow());
         assertEquals("late", get("/reactive").get().body());
+        awaitInFlight(0);
+    }
+
+    /** A host that is no peer is told nothing of the service's routes and names, and cannot say that it refuses. */
+    @Test
+    void whoIsNoPeerIsSentNothingAndNotBelieved() throws Exception {
+        start("tomcat", "pathfence.trusted=true", "pathfence.service=shop", "pathfence.peers[0]=*.shop.svc");
+        assertEquals("null null null", get("/calls", "x-pf-path", "home.read", "x-pf-deadline", "50000").get().body());
+        HttpResponse<String> failed = get("/callsShed").get();
+        assertEquals(500, failed.statusCode());
+        assertTrue(failed.headers().firstValue("x-pf-shed").isEmpty());
         awaitInFlight(0);
     }
 

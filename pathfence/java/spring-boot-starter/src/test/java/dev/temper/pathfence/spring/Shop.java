@@ -69,6 +69,18 @@ class Shop {
         this.webClients = webClients;
     }
 
+    /** As if another service were between the two: what names the caller does not come through it. */
+    private String getThroughAnother(HttpServletRequest r, String path) {
+        RestClient c = restClients
+                .baseUrl("http://127.0.0.1:" + r.getLocalPort())
+                .requestInterceptor((request, body, next) -> {
+                    request.getHeaders().remove(Within.HEADER);
+                    return next.execute(request, body);
+                })
+                .build();
+        return c.get().uri(path).retrieve().body(String.class);
+    }
+
     private String get(HttpServletRequest r, String path) {
         RestClient c = restClients.baseUrl("http://127.0.0.1:" + r.getLocalPort()).build();
         return c.get().uri(path).retrieve().body(String.class);
@@ -211,7 +223,7 @@ class Shop {
     @GetMapping("/gated")
     String gated(HttpServletRequest r) throws InterruptedException {
         slow.pass();
-        return get(r, "/again");
+        return getThroughAnother(r, "/again");
     }
 
     @GetMapping("/calling")
@@ -229,7 +241,7 @@ class Shop {
     String again(HttpServletRequest r) {
         // What is sent on counts this visit.
         long depth = Serving.here().orElseThrow().onward().depth("shop") - 1;
-        return depth < ROUNDS ? get(r, "/again") : "again";
+        return depth < ROUNDS ? getThroughAnother(r, "/again") : "again";
     }
 
     @GetMapping("/refusing")
