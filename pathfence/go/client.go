@@ -3,6 +3,7 @@ package pathfence
 import (
 	"net"
 	"net/http"
+	"strings"
 
 	"temper.dev/temper/pathfence/go/core"
 	"temper.dev/temper/pathfence/go/internal/wire"
@@ -29,10 +30,10 @@ type transport struct {
 	edges func(*http.Request) string
 }
 
-// Transport is for clients that handlers of this service use, with the context of the request that they serve: it says which
-// edges requests use. Calls of a request to this process itself, at a loopback address or as a peer, run on its own permit. nil
-// is http.DefaultTransport.
-func (f *Fence) Transport(base http.RoundTripper, options ...TransportOption) http.RoundTripper {
+// Transport is for clients that handlers use, with the context of the request that they serve: it says which edges requests
+// use. Calls of a request to this process itself, at a loopback address or as a peer, run on its own permit. nil is
+// http.DefaultTransport.
+func Transport(base http.RoundTripper, options ...TransportOption) http.RoundTripper {
 	if base == nil {
 		base = http.DefaultTransport
 	}
@@ -45,20 +46,26 @@ func (f *Fence) Transport(base http.RoundTripper, options ...TransportOption) ht
 
 // RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	s := ServingOf(r.Context())
-	if s == nil {
-		return t.base.RoundTrip(r)
-	}
 	peer := t.peers != nil && t.peers(r.URL.Host)
 	r = r.Clone(r.Context()) // a RoundTripper may not change the request
-	s.Calls(Outgoing{Edge: t.edge(r), Peer: peer, Local: loopback(r.URL.Hostname())}, r.Header.Set)
+	if r.Header == nil {
+		r.Header = http.Header{}
+	}
+	end := Calls(r.Context(), Outgoing{Edge: t.edge(r), Peer: peer, Local: isLocal(r.URL.Hostname())}, r.Header)
+	defer end()
 	response, err := t.base.RoundTrip(r)
-	if err != nil || !peer {
-		return response, err
+	if err != nil {
+		return nil, err
 	}
-	if reason := response.Header.Get(wire.ShedHeader); reason != "" && response.StatusCode >= 500 {
-		s.Refused(reason)
+	reason := response.Header.Get(wire.ShedHeader)
+	if !peer {
+		response.Header.Del(wire.ShedHeader) // or a proxy would pass it on as this service's
+		return response, nil
 	}
+	if response.StatusCode < 500 {
+		reason = ""
+	}
+	PeerAnswered(r.Context(), reason)
 	return response, nil
 }
 
@@ -74,7 +81,8 @@ func (t *transport) edge(r *http.Request) string {
 	return r.URL.Hostname() // an IPv6 address without its brackets
 }
 
-func loopback(host string) bool {
+// isLocal says whether a host may be this process itself, by its address.
+func isLocal(host string) bool {
 	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
+	return host == "" || strings.EqualFold(host, "localhost") || ip != nil && (ip.IsLoopback() || ip.IsUnspecified())
 }

@@ -1,6 +1,7 @@
 package pathfence
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -15,7 +16,9 @@ type Config struct {
 	// Workers is how many requests may be served at once. A goroutine costs nothing that runs out: take what the service can
 	// do at once, such as the size of its smallest connection pool, or where its throughput stops to rise. Required.
 	Workers int
-	// Target is the deadline of requests that bring none, and what limits are held against. 250 ms.
+	// Target is for how long a client waits for an answer: the deadline of requests that bring none. What waits longer is refused,
+	// and a path whose requests take longer is limited. Take what your clients wait, and more than the slowest path takes in
+	// good times; a class may have its own. 1 s.
 	Target time.Duration
 	// Classes are paths that have a share of the workers of their own from the start. Others are learned.
 	Classes []Class
@@ -26,7 +29,7 @@ type Config struct {
 
 	Window         time.Duration // over which is measured: 100 ms
 	Grace          time.Duration // nothing is refused as late before it has waited for so long: 20 ms
-	Gamma          float64       // how many times a request's usual time has to be left when it is granted: 3
+	GammaPermille  int           // how many thousandths of a request's usual time have to be left when it is granted: 3000
 	QueueMax       int           // the most requests of a class that wait: 1024
 	Stall          time.Duration // 20 ms
 	Panic          time.Duration // 50 ms
@@ -59,7 +62,7 @@ func (c Config) checkNames() error {
 
 func (c Config) core() core.Config {
 	out := core.Config{
-		Workers: int64(c.Workers), Window: int64(c.Window), Target: int64(c.Target), Grace: int64(c.Grace), Gamma: int64(c.Gamma * 1000),
+		Workers: int64(c.Workers), Window: int64(c.Window), Target: int64(cmp.Or(c.Target, defaultTarget)), Grace: int64(c.Grace), Gamma: int64(c.GammaPermille),
 		Queue: int64(c.QueueMax), Stall: int64(c.Stall), Panic: int64(c.Panic), Buckets: int64(c.UnknownBuckets), Off: c.Off,
 	}
 	for _, class := range c.Classes {
@@ -68,7 +71,10 @@ func (c Config) core() core.Config {
 	return out
 }
 
-const defaultWindow = 100 * time.Millisecond
+const (
+	defaultWindow = 100 * time.Millisecond
+	defaultTarget = time.Second // in other languages it is 250 ms, below what many healthy handlers take
+)
 
 // tick is how often the fence has to look at its clock.
 func (c Config) tick() time.Duration {

@@ -7,7 +7,7 @@
 //	fence, err := pathfence.New(pathfence.Config{Service: "orders", Workers: 64})
 //	...
 //	server := http.Server{Handler: fence.Handler(mux)}
-//	client := http.Client{Transport: fence.Transport(nil)}
+//	client := http.Client{Transport: pathfence.Transport(nil)}
 //
 // Package pathfencegrpc does the same for gRPC. The algorithm is in package core; it is one with PathFence's in Java and C++.
 package pathfence

@@ -2,6 +2,7 @@ package pathfence
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -33,12 +34,11 @@ type RefusedError struct {
 
 func (e *RefusedError) Error() string { return "refused by the fence: " + e.Reason }
 
-var errClosed = &RefusedError{"closed"}
+const closed = "closed"
 
 // Fence decides which request has a permit, which waits, and which is refused. It may be used by any number of goroutines.
 type Fence struct {
 	service string
-	secret  wire.Secret
 	origin  time.Time
 	ticker  *time.Ticker
 	ended   chan struct{}
@@ -60,7 +60,7 @@ func New(config Config) (*Fence, error) {
 		return nil, fmt.Errorf("pathfence.Config: %w", err)
 	}
 	f := &Fence{
-		service: config.Service, secret: wire.NewSecret(), origin: time.Now(), core: decides,
+		service: config.Service, origin: time.Now(), core: decides,
 		waiters: map[int64]chan core.Event{}, ended: make(chan struct{}), ticker: time.NewTicker(config.tick()),
 	}
 	go f.tick()
@@ -105,14 +105,48 @@ type Request struct {
 	// Depth is how often its chain of calls has been in this service before.
 	Depth int64
 
-	untrusted bool  // the timeout may only shorten the target
-	parent    int64 // the permit of the request of this process that waits for it; 0: none
+	untrusted bool // the timeout may only shorten the target
 }
 
+// longest is the longest time that a request may have.
+const longest = 600 * time.Second
+
 // Acquire waits for a permit, which has to be released. The error is a *RefusedError, or the context's, which is that of a
-// client that went away: the request is withdrawn then.
+// client that went away: the request is withdrawn then. With the context of a request that has a permit of this fence, it runs
+// on that one: both would wait for each other else.
 func (f *Fence) Acquire(ctx context.Context, r Request) (*Permit, error) {
-	id, decision, waiter := f.arrive(ctx, r)
+	p := f.permit(r, ServingOf(ctx))
+	if err := p.acquire(ctx); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// permit is one that is not taken yet, for a request that another of this process makes; nil: none.
+func (f *Fence) permit(r Request, caller *Serving) *Permit {
+	p := &Permit{fence: f, request: r, resting: true}
+	if parent := caller.permitOf(f); parent.core() != 0 {
+		p.request.Depth = max(r.Depth, parent.request.Depth+1)
+		if p.request.Depth <= core.MaxDepth { // beyond, it is a circle
+			p.parent = parent
+		}
+	}
+	if r.untrusted && r.Timeout > 0 {
+		now := time.Now()
+		p.ends, p.expires = now.Add(r.Timeout), now.Add(f.target(r.Key))
+	}
+	return p
+}
+
+func (f *Fence) target(key string) time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return time.Duration(f.core.Target(key))
+}
+
+// acquire waits for a permit, and gives what the core knows it as, and its class.
+func (f *Fence) acquire(ctx context.Context, r Request, parent int64) (id int64, class string, err error) {
+	id, decision, waiter := f.arrive(r, parent)
 	if waiter != nil {
 		select {
 		case decision = <-waiter:
@@ -121,26 +155,34 @@ func (f *Fence) Acquire(ctx context.Context, r Request) (*Permit, error) {
 				delete(f.waiters, id)
 				return f.core.Done(now, id, Cancel) // granted meanwhile: it goes back
 			})
-			return nil, context.Cause(ctx)
+			return 0, "", ended(ctx)
 		}
 	}
 	if decision.Do != "grant" {
-		return nil, &RefusedError{decision.Reason}
+		return 0, "", &RefusedError{decision.Reason}
 	}
-	return &Permit{fence: f, id: id, key: r.Key, class: decision.Class, depth: r.Depth}, nil
+	return id, decision.Class, nil
+}
+
+// ended is why a context has ended: it is the context's error, whatever its cause.
+func ended(ctx context.Context) error {
+	if cause := context.Cause(ctx); cause != ctx.Err() {
+		return fmt.Errorf("%w: %w", ctx.Err(), cause)
+	}
+	return ctx.Err()
 }
 
 // arrive offers a request. What was not decided at once comes through the channel.
-func (f *Fence) arrive(ctx context.Context, r Request) (id int64, decision core.Event, waiter chan core.Event) {
+func (f *Fence) arrive(r Request, parent int64) (id int64, decision core.Event, waiter chan core.Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
-		return 0, core.Event{Reason: errClosed.Reason}, nil
+		return 0, core.Event{Reason: closed}, nil
 	}
 	now := f.now()
 	f.lastID++
 	id = f.lastID
-	decided := f.core.Arrive(now, core.Request{ID: id, Key: r.Key, Deadline: f.deadline(now, r), Depth: r.Depth, Parent: r.parent})
+	decided := f.core.Arrive(now, core.Request{ID: id, Key: r.Key, Deadline: f.deadline(now, r), Depth: r.Depth, Parent: parent})
 	f.tell(decided)
 	for _, e := range decided {
 		if e.ID == id {
@@ -153,26 +195,27 @@ func (f *Fence) arrive(ctx context.Context, r Request) (id int64, decision core.
 }
 
 func (f *Fence) deadline(now core.Time, r Request) core.Time {
-	switch {
-	case r.Timeout <= 0:
+	if r.Timeout <= 0 {
 		return 0
-	case r.untrusted:
-		return now + min(int64(r.Timeout), f.core.Target(r.Key))
 	}
-	return now + int64(r.Timeout)
+	left := min(int64(r.Timeout), int64(longest))
+	if r.untrusted {
+		left = min(left, f.core.Target(r.Key))
+	}
+	return now + left
 }
 
 // Do does something with a permit that it waits for. What gives an error, or panics, counts as failed.
 func (f *Fence) Do(ctx context.Context, r Request, work func(ctx context.Context) error) error {
-	since := time.Now()
-	permit, err := f.Acquire(ctx, r)
-	if err != nil {
+	s := &Serving{fence: f, carried: wire.Context{Path: r.Key, Timeout: r.Timeout}, since: time.Now(), caller: ServingOf(ctx)}
+	s.permit = f.permit(r, s.caller)
+	if err := s.permit.acquire(ctx); err != nil {
 		return err
 	}
+	permit := s.permit
 	defer permit.Release(Fail)
-	s := &Serving{permit: permit, carried: wire.Context{Path: r.Key, Timeout: r.Timeout}, since: since}
 	if err := work(s.In(ctx)); err != nil {
-		if ctx.Err() != nil {
+		if errors.Is(ctx.Err(), context.Canceled) {
 			permit.Release(Cancel)
 		}
 		return err
@@ -213,7 +256,7 @@ func (f *Fence) Close() {
 	close(f.ended)
 	for id, w := range f.waiters {
 		f.core.Done(f.now(), id, Cancel)
-		w <- core.Event{Reason: errClosed.Reason}
+		w <- core.Event{Reason: closed}
 	}
 	clear(f.waiters)
 }

@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -207,21 +209,129 @@ func TestResponsesThatLast(t *testing.T) {
 	}
 }
 
+// zeros has no end.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }
+
+// Clients that send or read slowly hold no worker: with one, fifty of them wait, and others are answered.
+func TestSlowClients(t *testing.T) {
+	const clients, size = 50, 16 << 20
+	for _, c := range []struct{ name, sends string }{
+		{"that do not read what is written", "GET /written HTTP/1.1\r\nhost: here\r\n\r\n"},
+		{"that do not read what is copied", "GET /copied HTTP/1.1\r\nhost: here\r\n\r\n"},
+		{"that do not read a file", "GET /file HTTP/1.1\r\nhost: here\r\n\r\n"},
+		{"that do not send their body", "POST /upload HTTP/1.1\r\nhost: here\r\ncontent-length: 1000\r\n\r\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := serve(t, pathfence.Config{Workers: 1, Target: time.Minute})
+			file := t.TempDir() + "/large"
+			if err := os.WriteFile(file, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Truncate(file, size); err != nil {
+				t.Fatal(err)
+			}
+			began := make(chan struct{}, clients)
+			s.mux.HandleFunc("GET /written", func(w http.ResponseWriter, _ *http.Request) {
+				began <- struct{}{}
+				w.Write(make([]byte, size))
+			})
+			s.mux.HandleFunc("GET /copied", func(w http.ResponseWriter, _ *http.Request) {
+				began <- struct{}{}
+				io.Copy(w, io.LimitReader(zeros{}, size))
+			})
+			s.mux.HandleFunc("GET /file", func(w http.ResponseWriter, r *http.Request) {
+				began <- struct{}{}
+				http.ServeFile(w, r, file)
+			})
+			s.mux.HandleFunc("POST /upload", func(_ http.ResponseWriter, r *http.Request) {
+				began <- struct{}{}
+				io.Copy(io.Discard, r.Body)
+			})
+			for range clients {
+				conn, err := net.Dial("tcp", s.Listener.Addr().String())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer conn.Close()
+				io.WriteString(conn, c.sends)
+			}
+			for range clients {
+				<-began
+			}
+			s.awaits("none has a permit", func(now pathfence.State) bool { return now.InFlight == 0 })
+			s.answers("/fast", http.StatusOK)
+		})
+	}
+}
+
+// What has waited for its client has its permit again.
+func TestASlowClientIsWorkedFor(t *testing.T) {
+	s := serve(t, pathfence.Config{Workers: 1, Target: time.Minute})
+	read := make(chan struct{})
+	s.mux.HandleFunc("POST /upload", func(_ http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		close(read)
+		<-s.gate
+	})
+	conn, err := net.Dial("tcp", s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	io.WriteString(conn, "POST /upload HTTP/1.1\r\nhost: here\r\ncontent-length: 4\r\n\r\n")
+	s.awaits("it waits without a permit", func(now pathfence.State) bool {
+		return now.InFlight == 0 && len(now.Classes) > 0 && now.Classes[0].Granted > 0
+	})
+	io.WriteString(conn, "body")
+	<-read
+	if now := s.fence.State(); now.InFlight != 1 {
+		t.Errorf("%d permits are out while it is worked for, want 1", now.InFlight)
+	}
+}
+
+// Self-calls without an end are a circle.
+func TestACircleEnds(t *testing.T) {
+	s := serve(t, pathfence.Config{Workers: 1, Target: time.Minute})
+	client := http.Client{Transport: pathfence.Transport(nil)}
+	calls := 0
+	s.mux.HandleFunc("GET /circle", func(w http.ResponseWriter, r *http.Request) {
+		if calls++; calls > 20 {
+			return
+		}
+		call, _ := http.NewRequestWithContext(r.Context(), http.MethodGet, s.URL+"/circle", nil)
+		response, err := client.Do(call)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		response.Body.Close()
+		w.WriteHeader(response.StatusCode)
+	})
+	if status, _, _ := s.get("/circle"); status != http.StatusServiceUnavailable || calls != 9 {
+		t.Errorf("it gives %d after %d calls, want 503 after 9", status, calls)
+	}
+}
+
 // A service with one worker calls itself, as one that is addressed by its name does.
 func TestASelfCallRunsOnItsCallersPermit(t *testing.T) {
 	for _, c := range []struct {
 		name    string
+		host    string
 		options []pathfence.TransportOption
 	}{
-		{"at a loopback address", nil},
-		{"as a peer", []pathfence.TransportOption{pathfence.Peers(func(string) bool { return true })}},
+		{"at a loopback address", "127.0.0.1", nil},
+		{"at the local host", "LocalHost", nil},
+		{"at the address that it listens at", "0.0.0.0", nil},
+		{"as a peer", "127.0.0.1", []pathfence.TransportOption{pathfence.Peers(func(string) bool { return true })}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := serve(t, pathfence.Config{Service: "shop", Workers: 1, Target: time.Minute})
-			client := http.Client{Transport: s.fence.Transport(nil, c.options...)}
+			client := http.Client{Transport: pathfence.Transport(nil, c.options...)}
 			s.mux.HandleFunc("GET /nested/{n}", func(w http.ResponseWriter, r *http.Request) {
 				next := map[string]string{"3": "/nested/2", "2": "/nested/1", "1": "/fast"}[r.PathValue("n")]
-				call, _ := http.NewRequestWithContext(r.Context(), http.MethodGet, s.URL+next, nil)
+				call, _ := http.NewRequestWithContext(r.Context(), http.MethodGet, strings.Replace(s.URL, "127.0.0.1", c.host, 1)+next, nil)
 				response, err := client.Do(call)
 				if err != nil {
 					t.Error(err)
@@ -262,9 +372,27 @@ func TestRefusals(t *testing.T) {
 			}
 		})
 	}
+	waits := make(chan string)
+	go func() {
+		_, body, _ := s.get("/fast")
+		waits <- body
+	}()
+	s.awaits("one waits", func(now pathfence.State) bool { return now.Waiting == 1 })
 	s.fence.Close()
+	if body := <-waits; body != "refused: closed" {
+		t.Errorf("what waits when the fence is closed gets %q, want closed", body)
+	}
 	if _, body, _ := s.get("/fast"); body != "refused: closed" {
 		t.Errorf("closed, it gives %q", body)
+	}
+}
+
+// Who is not trusted may ask for less time than the target, and not for more.
+func TestADeadlineOfAClientWithoutTrust(t *testing.T) {
+	s := serve(t, pathfence.Config{Workers: 1, Target: 50 * time.Millisecond})
+	s.begin("/slow/", 1)
+	if status, _, header := s.get("/fast", "x-pf-deadline", "600000"); status != http.StatusServiceUnavailable || header.Get("x-pf-shed") != "expired" {
+		t.Errorf("it gives %d, %v; want 503, expired", status, header)
 	}
 }
 
@@ -354,7 +482,7 @@ func TestWhatIsSent(t *testing.T) {
 	for _, c := range []struct {
 		name, to string
 		peer     bool
-		want     string // path, visits, and whether deadline and caller are said
+		want     string // path, visits, and whether a deadline of less than half a minute, and the caller, are said
 	}{
 		{"a peer", abroad, true, "GET:/call shop*1 true true"},
 		{"another host", abroad, false, "  false false"},
@@ -362,7 +490,7 @@ func TestWhatIsSent(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := serve(t, pathfence.Config{Service: "shop", Workers: 1, Target: time.Minute})
-			client := http.Client{Transport: s.fence.Transport(base, pathfence.Peers(func(string) bool { return c.peer }))}
+			client := http.Client{Transport: pathfence.Transport(base, pathfence.Peers(func(string) bool { return c.peer }))}
 			s.mux.HandleFunc("GET /call", func(_ http.ResponseWriter, r *http.Request) {
 				call, _ := http.NewRequestWithContext(r.Context(), http.MethodGet, c.to, nil)
 				response, err := client.Do(call)
@@ -375,9 +503,14 @@ func TestWhatIsSent(t *testing.T) {
 					t.Errorf("the handler's own request is changed: %v", call.Header)
 				}
 			})
-			s.get("/call", "x-pf-deadline", "30000")
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			r := httptest.NewRequest(http.MethodGet, "/call", nil).WithContext(ctx)
+			r.Header.Set("x-pf-deadline", "60000")
+			s.Config.Handler.ServeHTTP(httptest.NewRecorder(), r)
 			h := <-sent
-			got := fmt.Sprint(h.Get("x-pf-path"), " ", h.Get("x-pf-visits"), " ", h.Get("x-pf-deadline") != "", " ", h.Get("x-pf-within") != "")
+			left, _ := strconv.Atoi(h.Get("x-pf-deadline"))
+			got := fmt.Sprint(h.Get("x-pf-path"), " ", h.Get("x-pf-visits"), " ", 0 < left && left < 30_000, " ", h.Get("x-pf-within") != "")
 			if got != c.want {
 				t.Errorf("it is sent %q, want %q", got, c.want)
 			}
@@ -404,7 +537,7 @@ func TestARefusalBelowIsPassedOn(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := serve(t, pathfence.Config{Workers: 1, Target: time.Minute})
-			client := http.Client{Transport: s.fence.Transport(nil, pathfence.Peers(func(string) bool { return c.peer }))}
+			client := http.Client{Transport: pathfence.Transport(nil, pathfence.Peers(func(string) bool { return c.peer }))}
 			s.mux.HandleFunc("GET /call", func(w http.ResponseWriter, r *http.Request) {
 				call, _ := http.NewRequestWithContext(r.Context(), http.MethodGet, below.URL, nil)
 				response, err := client.Do(call)
@@ -428,7 +561,7 @@ func TestClassesAreLearned(t *testing.T) {
 	below := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer below.Close()
 	s := serve(t, pathfence.Config{Workers: 8, Target: time.Minute})
-	client := http.Client{Transport: s.fence.Transport(nil)}
+	client := http.Client{Transport: pathfence.Transport(nil)}
 	for _, path := range []string{"/a/{id}", "/b/{id}"} {
 		s.mux.HandleFunc("GET "+path, func(_ http.ResponseWriter, r *http.Request) {
 			call, _ := http.NewRequestWithContext(r.Context(), http.MethodGet, below.URL, nil)

@@ -1,100 +1,148 @@
 package pathfence
 
 import (
+	"context"
 	"sync"
+	"time"
 
 	"temper.dev/temper/pathfence/go/core"
 )
 
-// Permit is the right to be served. Any goroutine may use it.
+// Permit is the right to be served. Any goroutine may use it. Methods of nil, which stands for a request without a permit, do
+// nothing.
 type Permit struct {
-	fence *Fence
-	key   string
-	depth int64
+	fence   *Fence
+	request Request
+	parent  *Permit // of the request of this process that waits for this one; nil: none
 
 	mu       sync.Mutex
 	id       int64 // of the core; another one each time that the permit was taken again
 	class    string
-	paused   bool
+	pauses   int  // by Pause, less those that were ended
+	resting  bool // not taken yet, or given back by Answered until there is more to do
 	released bool
+	ends     time.Time // of a client's own deadline, before which its class's target is not over
+	expires  time.Time // of that target
 }
 
 // Class is the name of the request's class.
 func (p *Permit) Class() string {
+	if p == nil {
+		return ""
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.class
 }
 
-// Release gives the permit back. Only the first call counts.
-func (p *Permit) Release(outcome Outcome) {
+func (p *Permit) held() bool { return p.pauses == 0 && !p.resting && !p.released }
+
+// change changes whether the permit is held, and gives it back, or takes it again, where that follows.
+func (p *Permit) change(outcome Outcome, change func()) (changed bool) {
+	if p == nil {
+		return false
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.released {
-		return
-	}
-	p.released = true
-	if !p.paused {
+	before := p.held()
+	change()
+	switch after := p.held(); {
+	case before && !after:
 		p.giveBack(outcome)
+	case !before && after:
+		p.takeAgain()
+	default:
+		return false
 	}
+	return true
 }
 
-func (p *Permit) giveBack(outcome Outcome) {
-	p.fence.with(func(now core.Time) []core.Event { return p.fence.core.Done(now, p.id, outcome) })
+// Release gives the permit back. Only the first call counts.
+func (p *Permit) Release(outcome Outcome) {
+	p.change(outcome, func() { p.released = true })
 }
 
 // Pause gives the permit back for as long as the request waits for something that is neither work nor a call: a message, an
-// event, a client. Resume takes it again.
-func (p *Permit) Pause() { p.pause(Light) }
-
-// Answered gives the permit back as Pause does, for a request whose first answer, of several, is there: what has happened until
-// now counts as a request that went well.
-func (p *Permit) Answered() { p.pause(OK) }
-
-func (p *Permit) pause(outcome Outcome) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.paused || p.released {
-		return
-	}
-	p.paused = true
-	p.giveBack(outcome)
+// event. Resume takes it again. Pauses nest.
+func (p *Permit) Pause() {
+	p.change(Light, func() { p.pauses++ })
 }
 
-// Resume takes the permit again after Pause. It waits for nothing: for a moment more may be served than there are workers.
+// Resume ends a Pause. It waits for nothing: for as long as the work that follows, more may be done than there are workers.
 func (p *Permit) Resume() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.paused || p.released {
-		return
+	p.change(Light, func() { p.pauses = max(0, p.pauses-1) })
+}
+
+// Answered gives the permit back once the first of several answers is there: what has happened until now counts as a request
+// that went well. Working takes it again.
+func (p *Permit) Answered() {
+	p.change(OK, func() { p.resting = true })
+}
+
+// Idle gives the permit back while there is nothing to do for the request. Working takes it again.
+func (p *Permit) Idle() {
+	p.change(Light, func() { p.resting = true })
+}
+
+// Working takes the permit again after Answered or Idle, as Resume does.
+func (p *Permit) Working() {
+	p.change(Light, func() { p.resting = false })
+}
+
+// giveBack tells the core how the request ended. A client without trust that set itself a time which was too short, and no
+// more, teaches nothing: else it could make a path look slow.
+func (p *Permit) giveBack(outcome Outcome) {
+	if now := time.Now(); outcome == OK && !p.ends.IsZero() && now.After(p.ends) && now.Before(p.expires) {
+		outcome = Cancel
 	}
-	p.paused = false
+	p.fence.with(func(now core.Time) []core.Event { return p.fence.core.Done(now, p.id, outcome) })
+}
+
+func (p *Permit) takeAgain() {
+	parent := p.parent.core()
 	p.fence.with(func(now core.Time) []core.Event {
 		p.fence.lastID++
 		p.id = p.fence.lastID
-		decided := p.fence.core.Resume(now, p.id, p.key)
+		var decided []core.Event
+		if p.fence.core.Runs(parent) {
+			decided = p.fence.core.Arrive(now, core.Request{ID: p.id, Key: p.request.Key, Parent: parent})
+		} else {
+			decided = p.fence.core.Resume(now, p.id, p.request.Key)
+		}
 		p.class = decided[len(decided)-1].Class
 		return decided
 	})
 }
 
+// acquire waits for a permit that was not taken yet.
+func (p *Permit) acquire(ctx context.Context) error {
+	id, class, err := p.fence.acquire(ctx, p.request, p.parent.core())
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.id, p.class, p.resting = id, class, false
+	return nil
+}
+
+// core is what the core knows the permit as; 0: it is not held.
+func (p *Permit) core() int64 {
+	if p == nil {
+		return 0
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.held() {
+		return 0
+	}
+	return p.id
+}
+
 // Edge says that the request calls something: a service, a database. Paths that call the same are one class, unless they
 // are named. Transport says it by itself. One that is not valid as a key is ignored.
 func (p *Permit) Edge(name string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.paused || p.released {
-		return
+	if id := p.core(); id != 0 {
+		p.fence.with(func(now core.Time) []core.Event { return p.fence.core.Edge(now, id, name) })
 	}
-	p.fence.with(func(now core.Time) []core.Event { return p.fence.core.Edge(now, p.id, name) })
-}
-
-// name names the request for calls that it makes; empty: it has no permit.
-func (p *Permit) name() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.paused || p.released {
-		return ""
-	}
-	return p.fence.secret.Name(p.id, p.depth)
 }

@@ -1,19 +1,13 @@
 package pathfence
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"io"
-	"mime"
-	"net"
 	"net/http"
+	"reflect"
 	"strings"
-	"sync"
-
-	"github.com/felixge/httpsnoop"
 
 	"temper.dev/temper/pathfence/go/core"
 	"temper.dev/temper/pathfence/go/internal/wire"
@@ -33,8 +27,8 @@ func Trusted(client func(*http.Request) bool) HandlerOption {
 	return func(h *handler) { h.trusted = client }
 }
 
-// Exempt says which requests need no permit, besides those for /healthz, /livez and /readyz. A probe that is refused has the
-// service restarted.
+// Exempt says which requests need no permit, besides those of the routes /healthz, /livez and /readyz. A probe that is refused
+// has the service restarted.
 func Exempt(request func(*http.Request) bool) HandlerOption {
 	return func(h *handler) { h.exempt = request }
 }
@@ -64,8 +58,8 @@ type handler struct {
 // neither: all requests would be of one class.
 //
 // What is to turn requests away cheaply, such as authentication, belongs before it. A request that is not routed needs no
-// permit. One whose connection is hijacked (a WebSocket), or whose response is text/event-stream, gives its permit back then;
-// what waits otherwise for something that is no call does so between [Permit.Pause] and [Permit.Resume].
+// permit. One whose connection is hijacked (a WebSocket), or whose response begins as text/event-stream, gives its permit back
+// then; what waits otherwise for something that is no call does so between [Permit.Pause] and [Permit.Resume].
 func (f *Fence) Handler(next http.Handler, options ...HandlerOption) http.Handler {
 	h := &handler{fence: f, next: next, refuse: func(w http.ResponseWriter, _ *http.Request, _ string) {
 		w.WriteHeader(http.StatusServiceUnavailable)
@@ -116,21 +110,45 @@ func header(h http.Header, name string) string {
 
 // key is the request's, and whether it needs no permit.
 func (h *handler) key(r *http.Request) (key string, free bool) {
-	switch r.URL.Path {
-	case "/healthz", "/livez", "/readyz":
-		return "", true
-	}
 	if h.exempt != nil && h.exempt(r) {
 		return "", true
 	}
+	routed := true
 	if h.keys != nil {
 		key = h.keys(r)
 	}
-	if key != "" || h.routes == nil {
-		return key, false
+	if key == "" && h.routes != nil {
+		key, routed = routeOf(h.routes, r)
 	}
-	_, pattern := h.routes.Handler(r)
-	return keyOf(r.Method, pattern), pattern == ""
+	return key, !routed || isProbe(r.URL.Path) && key == keyOf(r.Method, r.URL.Path)
+}
+
+// isProbe says whether a path is one that Kubernetes' probes have. It is exempt where it is a route, not where some other
+// route takes all paths.
+func isProbe(path string) bool {
+	return path == "/healthz" || path == "/livez" || path == "/readyz"
+}
+
+// redirect is what http.ServeMux answers with where a slash is missing. Its pattern is then what the client has asked for.
+var redirect = reflect.TypeOf(http.RedirectHandler("", http.StatusFound))
+
+const mostNested = 8 // muxes in each other
+
+// routeOf is the key of the route that serves a request, also in muxes that are routes of others, and whether there is one.
+func routeOf(routes router, r *http.Request) (key string, routed bool) {
+	for range mostNested {
+		next, pattern := routes.Handler(r)
+		if pattern == "" || reflect.TypeOf(next) == redirect {
+			return "", false
+		}
+		key = keyOf(r.Method, pattern)
+		nested, is := next.(router)
+		if !is {
+			break
+		}
+		routes = nested
+	}
+	return key, true
 }
 
 const longestKey = 64
@@ -139,12 +157,14 @@ const longestKey = 64
 // have keys for each method; this is that of GET, which HEAD has, too.
 func KeyOf(pattern string) string { return keyOf(http.MethodGet, pattern) }
 
-// keyOf is the key of a request with this method. One that is too long keeps its start and a hash.
+// keyOf is the key of a request with this method. One that is too long, or has
+// other letters, keeps its start and a hash.
 func keyOf(method, pattern string) string {
 	if named, rest, has := strings.Cut(pattern, " "); has {
 		method, pattern = named, strings.TrimLeft(rest, " \t")
 	}
 	pattern = methodOf(method) + ":" + pattern
+	lost := false
 	key := strings.Map(func(c rune) rune {
 		switch {
 		case c == '{':
@@ -154,15 +174,16 @@ func keyOf(method, pattern string) string {
 		case core.ValidName(string(c)):
 			return c
 		}
+		lost = lost || c != '}' && c != '$'
 		return -1
 	}, pattern)
-	if len(key) <= longestKey {
+	if len(key) <= longestKey && !lost {
 		return key
 	}
 	sum := fnv.New32a()
 	sum.Write([]byte(pattern))
 	hash := fmt.Sprintf("~%08x", sum.Sum32())
-	return key[:longestKey-len(hash)] + hash
+	return key[:min(len(key), longestKey-len(hash))] + hash
 }
 
 // methodOf: HEAD is served as GET is, and clients may make up methods.
@@ -178,11 +199,17 @@ func methodOf(method string) string {
 
 // serve serves a request that has a permit.
 func (h *handler) serve(w http.ResponseWriter, r *http.Request, s *Serving) {
-	a := answer{to: w, of: s, status: http.StatusOK}
+	a := &answer{ResponseWriter: w, of: s, status: http.StatusOK, waits: clientWaits{permit: s.permit}}
+	inner := r.WithContext(s.In(r.Context()))
+	if r.Body != nil && r.Body != http.NoBody {
+		inner.Body = &body{ReadCloser: r.Body, waits: clientWaits{permit: s.permit}}
+	}
 	completed := false
 	defer func() {
+		// What the server removes, and what is logged, it looks for in its own request.
+		r.MultipartForm, r.Pattern = inner.MultipartForm, inner.Pattern
 		switch {
-		case r.Context().Err() == context.Canceled:
+		case errors.Is(r.Context().Err(), context.Canceled):
 			s.permit.Release(Cancel)
 		case !completed: // it panics
 			s.permit.Release(Fail)
@@ -190,7 +217,7 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request, s *Serving) {
 			s.permit.Release(outcomeOf(a.status))
 		}
 	}()
-	h.next.ServeHTTP(a.watched(), r.WithContext(s.In(r.Context())))
+	h.next.ServeHTTP(a, inner)
 	completed = true
 }
 
@@ -203,67 +230,4 @@ func outcomeOf(status int) Outcome {
 		return OK
 	}
 	return Light
-}
-
-// answer is what is known of a response.
-type answer struct {
-	to     http.ResponseWriter
-	of     *Serving
-	once   sync.Once
-	status int
-}
-
-// begins is called before the first byte of the response.
-func (a *answer) begins(status int) {
-	a.once.Do(func() {
-		a.status = status
-		// A refusal of a peer is passed on as such: no client is to try again.
-		if reason := a.of.RefusedBelow(); reason != "" && status >= 500 {
-			a.to.Header().Set(wire.ShedHeader, reason)
-		}
-		if kind, _, _ := mime.ParseMediaType(a.to.Header().Get("content-type")); kind == "text/event-stream" {
-			a.of.permit.Pause() // from now on it waits for events
-		}
-	})
-}
-
-// watched has all that the writer itself has, such as http.Flusher.
-func (a *answer) watched() http.ResponseWriter {
-	return httpsnoop.Wrap(a.to, httpsnoop.Hooks{
-		WriteHeader: func(write httpsnoop.WriteHeaderFunc) httpsnoop.WriteHeaderFunc {
-			return func(status int) {
-				if status >= 200 || status == http.StatusSwitchingProtocols {
-					a.begins(status)
-				}
-				write(status)
-			}
-		},
-		Write: func(write httpsnoop.WriteFunc) httpsnoop.WriteFunc {
-			return func(b []byte) (int, error) {
-				a.begins(http.StatusOK)
-				return write(b)
-			}
-		},
-		ReadFrom: func(read httpsnoop.ReadFromFunc) httpsnoop.ReadFromFunc {
-			return func(src io.Reader) (int64, error) {
-				a.begins(http.StatusOK)
-				return read(src)
-			}
-		},
-		Flush: func(flush httpsnoop.FlushFunc) httpsnoop.FlushFunc {
-			return func() {
-				a.begins(http.StatusOK)
-				flush()
-			}
-		},
-		Hijack: func(hijack httpsnoop.HijackFunc) httpsnoop.HijackFunc {
-			return func() (net.Conn, *bufio.ReadWriter, error) {
-				conn, buffer, err := hijack()
-				if err == nil {
-					a.of.permit.Release(Light)
-				}
-				return conn, buffer, err
-			}
-		},
-	})
 }

@@ -2,10 +2,11 @@ package pathfence
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
-	"temper.dev/temper/pathfence/go/core"
 	"temper.dev/temper/pathfence/go/internal/wire"
 )
 
@@ -19,60 +20,68 @@ type Incoming struct {
 	Trusted bool
 }
 
-// Serving is a request that has been admitted.
+// Serving is a request that is served.
 type Serving struct {
+	fence   *Fence
 	permit  *Permit
 	carried wire.Context
 	since   time.Time // when it came: its wait for a permit is time that it has used
+	caller  *Serving  // the request of this process that waits for it; nil: none
 
-	below atomic.Pointer[string] // why a peer that it called refused, if one did
+	below atomic.Pointer[string] // why the peer that answered last refused; nil: it did not
 }
 
 // Admit waits for a permit for a request that may come from another service, or from this process itself. Whoever calls it
 // serves the request with the context of [Serving.In], and then releases [Serving.Permit]. Errors are as of [Fence.Acquire].
 func (f *Fence) Admit(ctx context.Context, in Incoming) (*Serving, error) {
-	s := &Serving{since: time.Now(), carried: wire.Read(in.Header)}
+	s := f.Prepare(ctx, in)
+	if err := s.Admit(ctx); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Prepare is Admit without the wait: the request has no permit until [Serving.Admit].
+func (f *Fence) Prepare(ctx context.Context, in Incoming) *Serving {
+	s := &Serving{fence: f, since: time.Now(), carried: wire.Read(in.Header), caller: takeCaller(in.Header(wire.WithinHeader))}
+	if s.caller == nil {
+		s.caller = ServingOf(ctx)
+	}
 	if !in.Trusted {
 		s.carried = s.carried.Untrusted()
 	}
 	if s.carried.Path == "" {
 		s.carried.Path = in.Key
 	}
+	if !in.Trusted && s.carried.Timeout > 0 { // it may only shorten the target, also for those that are called
+		s.carried.Timeout = min(s.carried.Timeout, f.target(s.carried.Path))
+	}
 	if end, has := ctx.Deadline(); has {
 		s.carried = s.carried.AtMost(max(1, time.Until(end)))
 	}
-	var err error
-	s.permit, err = f.Acquire(ctx, f.request(s.carried, in))
-	if err != nil {
-		return nil, err
+	r := Request{Key: s.carried.Path, Timeout: s.carried.Timeout, untrusted: !in.Trusted}
+	if f.service != "" {
+		r.Depth = s.carried.Depth(f.service)
 	}
-	return s, nil
+	s.permit = f.permit(r, s.caller)
+	return s
 }
 
-// request is what the fence is asked for. One that this process makes itself runs on the permit of the one that makes it.
-func (f *Fence) request(carried wire.Context, in Incoming) Request {
-	r := Request{Key: carried.Path, Timeout: carried.Timeout, untrusted: !in.Trusted}
-	if f.service != "" {
-		r.Depth = carried.Depth(f.service)
+// Admit waits for the permit of a request that was prepared.
+func (s *Serving) Admit(ctx context.Context) error { return s.permit.acquire(ctx) }
+
+// permitOf is the permit of a fence that the request has, or one of this process that waits for it.
+func (s *Serving) permitOf(f *Fence) *Permit {
+	for ; s != nil; s = s.caller {
+		if s.fence == f {
+			return s.permit
+		}
 	}
-	permit, depth := f.secret.Caller(in.Header(wire.WithinHeader))
-	r.Depth = max(r.Depth, depth)
-	if r.Depth <= core.MaxDepth { // beyond, it is a circle
-		r.parent = permit
-	}
-	return r
+	return nil
 }
 
 // Permit is the request's.
 func (s *Serving) Permit() *Permit { return s.permit }
-
-// RefusedBelow is why a peer that the request called refused; "": none did. A failure because of that is a refusal, too.
-func (s *Serving) RefusedBelow() string {
-	if reason := s.below.Load(); reason != nil {
-		return *reason
-	}
-	return ""
-}
 
 type servingKey struct{}
 
@@ -87,7 +96,7 @@ func ServingOf(ctx context.Context) *Serving {
 	return s
 }
 
-// PermitOf is the permit of the request that the context belongs to; nil: none.
+// PermitOf is the permit of the request that the context belongs to; nil, whose methods do nothing: none.
 func PermitOf(ctx context.Context) *Permit {
 	if s := ServingOf(ctx); s != nil {
 		return s.permit
@@ -95,7 +104,15 @@ func PermitOf(ctx context.Context) *Permit {
 	return nil
 }
 
-// Outgoing is a call that a request makes. Clients for which there is no adapter give it to [Serving.Calls].
+// Headers are those of a call, as http.Header is.
+type Headers interface {
+	Values(name string) []string
+	Set(name, value string)
+	Add(name, value string)
+	Del(name string)
+}
+
+// Outgoing is a call. Clients for which there is no adapter give it to [Calls].
 type Outgoing struct {
 	// Edge is what is called, as a key.
 	Edge string
@@ -105,16 +122,65 @@ type Outgoing struct {
 	Local bool
 }
 
-// Calls notes a call, and gives the headers to send with it.
-func (s *Serving) Calls(out Outgoing, set func(name, value string)) {
-	s.permit.Edge(out.Edge)
-	if name := s.permit.name(); name != "" && (out.Peer || out.Local) {
-		set(wire.WithinHeader, name)
+// Calls notes a call that the context's request makes, if it belongs to one, and writes what is sent with it, and nothing else
+// of PathFence's: what a handler copied from its own request does not pass for the service's word. The call is over with end.
+func Calls(ctx context.Context, out Outgoing, headers Headers) (end func()) {
+	clean(headers)
+	s := ServingOf(ctx)
+	if s == nil {
+		return func() {}
 	}
+	s.permit.Edge(out.Edge)
 	if out.Peer {
-		s.carried.Onward(s.permit.fence.service, time.Since(s.since)).Write(set)
+		s.carried.Onward(s.fence.service, time.Since(s.since)).Write(headers.Set)
+	}
+	if !out.Peer && !out.Local {
+		return func() {}
+	}
+	name, end := s.named()
+	headers.Set(wire.WithinHeader, name)
+	return end
+}
+
+// clean takes out what is PathFence's.
+func clean(headers Headers) {
+	for _, name := range []string{wire.PathHeader, wire.DeadlineHeader, wire.VisitsHeader, wire.WithinHeader} {
+		headers.Del(name)
+	}
+	values := headers.Values("baggage")
+	if !slices.ContainsFunc(values, func(v string) bool { return strings.Contains(v, "pf.") }) {
+		return
+	}
+	var kept []string
+	for _, v := range values {
+		for member := range strings.SplitSeq(v, ",") {
+			if !strings.HasPrefix(strings.TrimLeft(member, " \t"), "pf.") {
+				kept = append(kept, member)
+			}
+		}
+	}
+	headers.Del("baggage")
+	if len(kept) > 0 {
+		headers.Add("baggage", strings.Join(kept, ","))
 	}
 }
 
-// Refused notes that a peer refused a call of the request, and why.
-func (s *Serving) Refused(reason string) { s.below.Store(&reason) }
+// PeerAnswered notes how a peer answered a call of the context's request: that it refused, and why, or "".
+func PeerAnswered(ctx context.Context, refused string) {
+	s := ServingOf(ctx)
+	switch {
+	case s == nil:
+	case wire.IsReason(refused):
+		s.below.Store(&refused)
+	default:
+		s.below.Store(nil)
+	}
+}
+
+// RefusedBelow is why the peer that answered last refused; "": it did not. A failure because of that is a refusal, too.
+func (s *Serving) RefusedBelow() string {
+	if reason := s.below.Load(); reason != nil {
+		return *reason
+	}
+	return ""
+}

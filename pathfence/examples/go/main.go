@@ -39,7 +39,7 @@ func serve(ctx context.Context, address string) error {
 	defer fence.Close()
 
 	shop := http.NewServeMux()
-	warehouse := &http.Client{Transport: fence.Transport(nil)}
+	warehouse := &http.Client{Transport: pathfence.Transport(nil)}
 	shop.HandleFunc("GET /items/{id}", func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "item %s\n", r.PathValue("id"))
 	})

@@ -38,7 +38,7 @@ func exists(t *testing.T, name string) bool {
 	case isJava:
 		return strings.Contains(read(t, java+class+".java", java+"*/"+class+".java"), "void "+method+"(")
 	case strings.HasPrefix(name, "Test"):
-		return strings.Contains(read(t, "*_test.go", "sim/*_test.go"), "func "+name+"(")
+		return strings.Contains(read(t, "*_test.go", "sim/*_test.go", "../*_test.go", "../pathfencegrpc/*_test.go"), "func "+name+"(")
 	case strings.HasSuffix(name, "_test"):
 		return read(t, cpp+name+".cpp") != ""
 	default:

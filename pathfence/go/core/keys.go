@@ -9,7 +9,7 @@ import (
 const (
 	defaultWeight = 100
 	maxName       = 64
-	maxEdges      = 8   // of one key; more count as one edge that all such keys share
+	maxEdges      = 8   // of one key; more are ignored
 	maxKeys       = 256 // that are learned, and as many that are being learned
 	learnAfter    = 8   // completions without a new edge until a key's class is known
 	candidateLife = 1000 * ms

@@ -250,7 +250,12 @@ func (f *Fence) pumpPlain() {
 		if first == nil {
 			return
 		}
-		f.unqueue(first)
+		if first.depth > 0 {
+			f.unqueue(first)
+		} else {
+			first.class.touch(f.now)
+			first.class.popHead()
+		}
 		f.grant(first, false, "")
 	}
 }

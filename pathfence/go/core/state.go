@@ -52,3 +52,6 @@ func (f *Fence) Pool() Pool {
 
 // Target is the deadline of requests with this key that carry none.
 func (f *Fence) Target(key string) Time { return f.classOf(key).target }
+
+// Runs says whether a request is in flight.
+func (f *Fence) Runs(id int64) bool { return f.running[id] != nil }

@@ -2,7 +2,9 @@ package pathfencegrpc
 
 import (
 	"context"
+	"io"
 	"net"
+	"slices"
 	"strings"
 
 	"google.golang.org/grpc"
@@ -44,37 +46,70 @@ func Client(options ...ClientOption) []grpc.DialOption {
 }
 
 func (c *client) unary(ctx context.Context, method string, request, response any, conn *grpc.ClientConn, next grpc.UnaryInvoker, options ...grpc.CallOption) error {
-	serving := pathfence.ServingOf(ctx)
-	if serving == nil {
-		return next(ctx, method, request, response, conn, options...)
-	}
-	ctx, peer := c.calls(ctx, serving, conn.Target(), method)
+	ctx, peer, end := c.calls(ctx, conn.Target(), method)
+	defer end()
 	if !peer {
 		return next(ctx, method, request, response, conn, options...)
 	}
 	var trailer metadata.MD
-	err := next(ctx, method, request, response, conn, append(options, grpc.Trailer(&trailer))...)
-	if reason := value(trailer, wire.ShedHeader); reason != "" && status.Code(err) == codes.ResourceExhausted {
-		serving.Refused(reason)
+	err := next(ctx, method, request, response, conn, append(slices.Clip(options), grpc.Trailer(&trailer))...)
+	answered(ctx, err, trailer)
+	return err
+}
+
+// answered notes what a peer's answer says.
+func answered(ctx context.Context, err error, trailer metadata.MD) {
+	refused := ""
+	if status.Code(err) == codes.ResourceExhausted {
+		refused = value(trailer, wire.ShedHeader)
+	}
+	pathfence.PeerAnswered(ctx, refused)
+}
+
+func (c *client) stream(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, next grpc.Streamer, options ...grpc.CallOption) (grpc.ClientStream, error) {
+	ctx, peer, end := c.calls(ctx, conn.Target(), method)
+	to, err := next(ctx, desc, conn, method, options...)
+	if err != nil {
+		end()
+		return nil, err
+	}
+	context.AfterFunc(to.Context(), end)
+	if peer {
+		to = &clientStream{to}
+	}
+	return to, nil
+}
+
+// clientStream is one to a peer.
+type clientStream struct{ grpc.ClientStream }
+
+// RecvMsg implements grpc.ClientStream.
+func (s *clientStream) RecvMsg(m any) error {
+	err := s.ClientStream.RecvMsg(m)
+	if err != nil && err != io.EOF {
+		answered(s.Context(), err, s.Trailer())
 	}
 	return err
 }
 
-func (c *client) stream(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, next grpc.Streamer, options ...grpc.CallOption) (grpc.ClientStream, error) {
-	if serving := pathfence.ServingOf(ctx); serving != nil {
-		ctx, _ = c.calls(ctx, serving, conn.Target(), method)
+// calls notes a call, and gives the context to make it with.
+func (c *client) calls(ctx context.Context, target, method string) (to context.Context, peer bool, end func()) {
+	peer = c.peers != nil && c.peers(target)
+	sent, _ := metadata.FromOutgoingContext(ctx) // a copy
+	if sent == nil {
+		sent = metadata.MD{}
 	}
-	return next(ctx, desc, conn, method, options...)
+	end = pathfence.Calls(ctx, pathfence.Outgoing{Edge: c.edge(target, method), Peer: peer, Local: isLocal(target)}, headers{sent})
+	return metadata.NewOutgoingContext(ctx, sent), peer, end
 }
 
-// calls notes a call, and gives the context to make it with.
-func (c *client) calls(ctx context.Context, serving *pathfence.Serving, target, method string) (to context.Context, peer bool) {
-	peer = c.peers != nil && c.peers(target)
-	serving.Calls(pathfence.Outgoing{Edge: c.edge(target, method), Peer: peer, Local: loopback(target)}, func(name, value string) {
-		ctx = metadata.AppendToOutgoingContext(ctx, name, value)
-	})
-	return ctx, peer
-}
+// headers are metadata as pathfence.Headers.
+type headers struct{ metadata.MD }
+
+func (h headers) Values(name string) []string { return h.Get(name) }
+func (h headers) Set(name, value string)      { h.MD.Set(name, value) }
+func (h headers) Add(name, value string)      { h.Append(name, value) }
+func (h headers) Del(name string)             { h.Delete(name) }
 
 func (c *client) edge(target, method string) string {
 	if c.edges != nil {
@@ -94,16 +129,25 @@ func (c *client) edge(target, method string) string {
 	}, host)
 }
 
-// address is a target's host and port: orders:9000 of dns:///orders:9000.
+// address is a target's host and port: orders:9000 of dns:///orders:9000, and of dns:orders:9000.
 func address(target string) string {
-	return target[strings.LastIndexByte(target, '/')+1:]
+	if i := strings.LastIndexByte(target, '/'); i >= 0 {
+		return target[i+1:]
+	}
+	for _, scheme := range []string{"dns:", "passthrough:", "ipv4:", "ipv6:"} {
+		if rest, has := strings.CutPrefix(target, scheme); has {
+			return rest
+		}
+	}
+	return target
 }
 
-func loopback(target string) bool {
+// isLocal says whether a target may be this process itself, by its address.
+func isLocal(target string) bool {
 	host, _, err := net.SplitHostPort(address(target))
 	if err != nil {
 		return false
 	}
 	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
+	return host == "" || strings.EqualFold(host, "localhost") || ip != nil && (ip.IsLoopback() || ip.IsUnspecified())
 }

@@ -2,8 +2,11 @@ package pathfencegrpc_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -28,6 +31,7 @@ type service struct {
 	fence  *pathfence.Fence
 	conn   *grpc.ClientConn
 	client testpb.TestServiceClient
+	plain  testpb.TestServiceClient // without interceptors
 
 	unary  func(context.Context, *testpb.SimpleRequest) (*testpb.SimpleResponse, error)
 	duplex func(grpc.BidiStreamingServer[testpb.StreamingOutputCallRequest, testpb.StreamingOutputCallResponse]) error
@@ -91,9 +95,15 @@ func serve(t *testing.T, config pathfence.Config, server []pathfencegrpc.ServerO
 		t.Fatal(err)
 	}
 	s.client = testpb.NewTestServiceClient(s.conn)
+	plain, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.plain = testpb.NewTestServiceClient(plain)
 	t.Cleanup(func() {
 		close(s.gate)
 		s.conn.Close()
+		plain.Close()
 		to.Stop()
 		s.awaits("all permits are back", func(now pathfence.State) bool { return now.InFlight == 0 && now.Waiting == 0 })
 		fence.Close()
@@ -156,6 +166,20 @@ func TestStreamsThatWait(t *testing.T) {
 			}
 			return err
 		}},
+		{"for something to send, after the headers", func(s *service) error {
+			stream, err := s.client.FullDuplexCall(s.t.Context())
+			if err == nil {
+				err = stream.Send(&testpb.StreamingOutputCallRequest{ResponseType: testpb.PayloadType_COMPRESSABLE, ResponseParameters: []*testpb.ResponseParameters{{}}})
+			}
+			if err == nil {
+				_, err = stream.Header()
+			}
+			return err
+		}},
+		{"for the first message", func(s *service) error {
+			_, err := s.client.FullDuplexCall(s.t.Context())
+			return err
+		}},
 		{"for what the client sends next", func(s *service) error {
 			stream, err := s.client.FullDuplexCall(s.t.Context())
 			if err == nil {
@@ -171,7 +195,13 @@ func TestStreamsThatWait(t *testing.T) {
 			s := serve(t, one, nil)
 			s.duplex = func(stream grpc.BidiStreamingServer[testpb.StreamingOutputCallRequest, testpb.StreamingOutputCallResponse]) error {
 				for {
-					if _, err := stream.Recv(); err != nil {
+					asked, err := stream.Recv()
+					if err != nil {
+						return nil
+					}
+					if len(asked.ResponseParameters) > 0 {
+						stream.SendHeader(metadata.MD{})
+						s.wait(stream.Context())
 						return nil
 					}
 					if held := s.fence.State().InFlight; held < 1 {
@@ -188,6 +218,11 @@ func TestStreamsThatWait(t *testing.T) {
 				}
 			}
 			s.answers()
+			for _, class := range s.fence.State().Classes {
+				if class.Failed > 0 {
+					t.Errorf("of class %s, %d count as failed", class.Name, class.Failed)
+				}
+			}
 		})
 	}
 }
@@ -210,7 +245,7 @@ func TestRefusals(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var trailer metadata.MD
-			_, err := s.client.EmptyCall(metadata.AppendToOutgoingContext(t.Context(), c.sent...), &testpb.Empty{}, grpc.Trailer(&trailer))
+			_, err := s.plain.EmptyCall(metadata.AppendToOutgoingContext(t.Context(), c.sent...), &testpb.Empty{}, grpc.Trailer(&trailer))
 			if status.Code(err) != codes.ResourceExhausted || status.Convert(err).Message() != "pf-shed: "+c.reason {
 				t.Errorf("it gives %v, want ResourceExhausted, pf-shed: %s", err, c.reason)
 			}
@@ -252,34 +287,184 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// With one worker a method calls its own service, and a peer's refusal becomes its own.
+// With one worker a method calls its own service.
 func TestCallsOfAMethod(t *testing.T) {
 	isPeer := pathfencegrpc.Peers(func(string) bool { return true })
+	trusts := pathfencegrpc.Trusted(func(context.Context) bool { return true })
 	for _, c := range []struct {
 		name   string
+		server []pathfencegrpc.ServerOption
 		client []pathfencegrpc.ClientOption
-		sent   []string
-		reason string
 	}{
-		{"to itself at a loopback address", nil, nil, ""},
-		{"to itself as a peer", []pathfencegrpc.ClientOption{isPeer}, nil, ""},
-		{"that a peer refuses", []pathfencegrpc.ClientOption{isPeer}, []string{"x-pf-visits", "shop*9"}, "depth"},
+		{"at a loopback address", nil, nil},
+		{"as a peer", nil, []pathfencegrpc.ClientOption{isPeer}},
+		{"as a peer that is trusted", []pathfencegrpc.ServerOption{trusts}, []pathfencegrpc.ClientOption{isPeer}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := serve(t, one, []pathfencegrpc.ServerOption{pathfencegrpc.Trusted(func(ctx context.Context) bool {
-				md, _ := metadata.FromIncomingContext(ctx)
-				return len(md.Get("x-pf-within")) > 0
-			})}, c.client...)
+			s := serve(t, one, c.server, c.client...)
 			s.unary = func(ctx context.Context, _ *testpb.SimpleRequest) (*testpb.SimpleResponse, error) {
-				_, err := s.client.EmptyCall(metadata.AppendToOutgoingContext(ctx, c.sent...), &testpb.Empty{})
+				_, err := s.client.EmptyCall(ctx, &testpb.Empty{})
 				return &testpb.SimpleResponse{}, err
+			}
+			if _, err := s.client.UnaryCall(t.Context(), &testpb.SimpleRequest{}); err != nil {
+				t.Errorf("it gives %v, want an answer", err)
+			}
+		})
+	}
+}
+
+// A peer's refusal becomes the call's own, and nobody else's.
+func TestARefusalBelowIsPassedOn(t *testing.T) {
+	unaryCall := func(ctx context.Context, to testpb.TestServiceClient) error {
+		_, err := to.EmptyCall(ctx, &testpb.Empty{})
+		return err
+	}
+	streamCall := func(ctx context.Context, to testpb.TestServiceClient) error {
+		stream, err := to.StreamingOutputCall(ctx, &testpb.StreamingOutputCallRequest{})
+		if err == nil {
+			_, err = stream.Recv()
+		}
+		return err
+	}
+	for _, c := range []struct {
+		name  string
+		call  func(context.Context, testpb.TestServiceClient) error
+		peers bool
+		want  string
+	}{
+		{"a peer's", unaryCall, true, "closed"},
+		{"a peer's, of a stream", streamCall, true, "closed"},
+		{"another's", unaryCall, false, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			below := serve(t, one, nil, pathfencegrpc.Peers(func(string) bool { return c.peers }))
+			below.fence.Close()
+			s := serve(t, one, nil)
+			s.unary = func(ctx context.Context, _ *testpb.SimpleRequest) (*testpb.SimpleResponse, error) {
+				return nil, c.call(ctx, below.client)
 			}
 			var trailer metadata.MD
 			_, err := s.client.UnaryCall(t.Context(), &testpb.SimpleRequest{}, grpc.Trailer(&trailer))
-			got := trailer.Get("x-pf-shed")
-			if (err == nil) != (c.reason == "") || c.reason != "" && (len(got) != 1 || got[0] != c.reason) {
-				t.Errorf("it gives %v, x-pf-shed %v; want %q", err, got, c.reason)
+			got := strings.Join(trailer.Get("x-pf-shed"), " ")
+			if status.Code(err) != codes.ResourceExhausted || got != c.want {
+				t.Errorf("it gives %v, x-pf-shed %q; want ResourceExhausted, %q", err, got, c.want)
 			}
 		})
+	}
+}
+
+// What a gateway passes on of its client's metadata is not taken for its own word, and not sent to others.
+func TestForgedMetadataIsNotPassedOn(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		peer bool
+		want string
+	}{
+		{"to a peer", true, "[grpc.testing.TestService/UnaryCall] [gateway*1] [a=b]"},
+		{"to another", false, "[] [] [a=b]"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := make(chan string, 1)
+			below := serve(t, one, nil, pathfencegrpc.Peers(func(string) bool { return c.peer }))
+			below.unary = func(ctx context.Context, _ *testpb.SimpleRequest) (*testpb.SimpleResponse, error) {
+				md, _ := metadata.FromIncomingContext(ctx)
+				got <- fmt.Sprint(md.Get("x-pf-path"), md.Get("x-pf-visits"), md.Get("baggage"))
+				return &testpb.SimpleResponse{}, nil
+			}
+			gateway := serve(t, pathfence.Config{Service: "gateway", Workers: 1, Target: time.Minute}, nil)
+			gateway.unary = func(ctx context.Context, r *testpb.SimpleRequest) (*testpb.SimpleResponse, error) {
+				came, _ := metadata.FromIncomingContext(ctx)
+				return below.client.UnaryCall(metadata.NewOutgoingContext(ctx, came.Copy()), r)
+			}
+			forged := metadata.AppendToOutgoingContext(t.Context(), "x-pf-path", "forged", "x-pf-visits", "below*1", "baggage", "a=b,pf.visits=below%2A1")
+			if _, err := gateway.plain.UnaryCall(forged, &testpb.SimpleRequest{}); err != nil {
+				t.Fatal(err)
+			}
+			if got := <-got; got != c.want {
+				t.Errorf("it is sent %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+// Options are the caller's, who may use them for several calls at once: found by the race detector.
+func TestOptionsStayTheCallers(t *testing.T) {
+	s := serve(t, pathfence.Config{Workers: 8, Target: time.Minute}, nil, pathfencegrpc.Peers(func(string) bool { return true }))
+	options := append(make([]grpc.CallOption, 0, 4), grpc.WaitForReady(true))
+	s.unary = func(ctx context.Context, _ *testpb.SimpleRequest) (*testpb.SimpleResponse, error) {
+		var all sync.WaitGroup
+		for range 8 {
+			all.Add(1)
+			go func() {
+				defer all.Done()
+				if err := s.conn.Invoke(ctx, "/"+empty, &testpb.Empty{}, &testpb.Empty{}, options...); err != nil {
+					t.Error(err)
+				}
+			}()
+		}
+		all.Wait()
+		return &testpb.SimpleResponse{}, nil
+	}
+	if _, err := s.client.UnaryCall(t.Context(), &testpb.SimpleRequest{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// What a method does once its client has sent all has a permit, and counts.
+func TestWorkAfterTheLastMessage(t *testing.T) {
+	s := serve(t, pathfence.Config{Workers: 1, Target: time.Minute, Classes: []pathfence.Class{{Name: "it", Keys: []string{"grpc.testing.TestService/FullDuplexCall"}}}}, nil)
+	held := int64(0)
+	s.duplex = func(stream grpc.BidiStreamingServer[testpb.StreamingOutputCallRequest, testpb.StreamingOutputCallResponse]) error {
+		for {
+			if _, err := stream.Recv(); err != nil {
+				held = s.fence.State().InFlight
+				return status.Error(codes.Unavailable, "the store is down")
+			}
+		}
+	}
+	stream, err := s.client.FullDuplexCall(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream.Send(&testpb.StreamingOutputCallRequest{})
+	stream.CloseSend()
+	if _, err := stream.Recv(); status.Code(err) != codes.Unavailable {
+		t.Errorf("it gives %v, want Unavailable", err)
+	}
+	s.awaits("its permit is back", func(now pathfence.State) bool { return now.InFlight == 0 })
+	if failed := s.fence.State().Classes[0].Failed; held != 1 || failed != 1 {
+		t.Errorf("it works with %d permits, and %d count as failed; want 1 and 1", held, failed)
+	}
+}
+
+// Clients cannot make up keys, of which a fence learns so many and no more.
+func TestMethodsThatNobodyHasShareABucket(t *testing.T) {
+	fence, err := pathfence.New(one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fence.Close()
+	listener, err := net.Listen("tcp", "localhost:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := append(pathfencegrpc.Server(fence), grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
+		return stream.RecvMsg(&testpb.Empty{})
+	}))
+	to := grpc.NewServer(options...)
+	go to.Serve(listener)
+	defer to.Stop()
+	conn, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for i := range 20 {
+		conn.Invoke(t.Context(), fmt.Sprintf("/made.up/Method%d", i), &testpb.Empty{}, &testpb.Empty{})
+	}
+	for _, c := range fence.State().Classes {
+		if c.Name != "~u0" {
+			t.Errorf("there is a class %s with %d requests, want all in ~u0", c.Name, c.Granted)
+		}
 	}
 }

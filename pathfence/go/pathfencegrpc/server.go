@@ -3,12 +3,13 @@
 //	fence, err := pathfence.New(pathfence.Config{Service: "orders", Workers: 64})
 //	...
 //	server := grpc.NewServer(pathfencegrpc.Server(fence)...)
-//	conn, err := grpc.NewClient(target, pathfencegrpc.Client(fence)...)
+//	conn, err := grpc.NewClient(target, pathfencegrpc.Client()...)
 package pathfencegrpc
 
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
 
 	"google.golang.org/grpc"
@@ -49,8 +50,8 @@ type server struct {
 // Server gives the interceptors for grpc.NewServer. Those that turn calls away cheaply, such as authentication, come before.
 //
 // A call of one request and one response has a permit from the first to the last. One with a stream has it while a message is
-// worked on: from its receipt, of the first from the start, until a message is sent, or the next one is waited for. So streams
-// that wait take nothing from others.
+// worked on: from its receipt until an answer or the headers are sent, or the next message is waited for. So streams that wait
+// take nothing from others. A handler that works before it receives anything does so without.
 func Server(fence *pathfence.Fence, options ...ServerOption) []grpc.ServerOption {
 	s := &server{fence: fence}
 	for _, set := range options {
@@ -65,12 +66,15 @@ func (s *server) free(method string) bool {
 	return strings.HasPrefix(method, health) || s.exempt != nil && s.exempt(method)
 }
 
-// key is the path of a method.
-func (s *server) key(ctx context.Context, method string) string {
+// key is the path of a method. One that no service has is not for clients to make up.
+func (s *server) key(ctx context.Context, method string, known bool) string {
 	if s.keys != nil {
 		if key := s.keys(ctx, method); key != "" {
 			return key
 		}
+	}
+	if !known {
+		return ""
 	}
 	method = strings.TrimPrefix(method, "/")
 	return method[max(0, len(method)-longestKey):]
@@ -78,22 +82,26 @@ func (s *server) key(ctx context.Context, method string) string {
 
 const longestKey = 64
 
-// admit waits for a permit. The error is the call's status.
-func (s *server) admit(ctx context.Context, method string) (*pathfence.Serving, error) {
+func (s *server) prepare(ctx context.Context, method string, known bool) *pathfence.Serving {
 	said, _ := metadata.FromIncomingContext(ctx)
-	serving, err := s.fence.Admit(ctx, pathfence.Incoming{
+	return s.fence.Prepare(ctx, pathfence.Incoming{
 		Header:  func(name string) string { return value(said, name) },
-		Key:     s.key(ctx, method),
+		Key:     s.key(ctx, method, known),
 		Trusted: s.trusted != nil && s.trusted(ctx),
 	})
+}
+
+// admit waits for a permit. The error is the call's status.
+func admit(ctx context.Context, serving *pathfence.Serving) error {
+	err := serving.Admit(ctx)
 	var refused *pathfence.RefusedError
 	switch {
 	case err == nil:
-		return serving, nil
+		return nil
 	case errors.As(err, &refused):
-		return nil, refuse(ctx, refused.Reason)
+		return refuse(ctx, refused.Reason)
 	}
-	return nil, status.FromContextError(err).Err()
+	return status.FromContextError(ctx.Err()).Err()
 }
 
 // value is the first value of a header, or all of baggage.
@@ -118,8 +126,8 @@ func (s *server) unary(ctx context.Context, request any, info *grpc.UnaryServerI
 	if s.free(info.FullMethod) {
 		return next(ctx, request)
 	}
-	serving, err := s.admit(ctx, info.FullMethod)
-	if err != nil {
+	serving := s.prepare(ctx, info.FullMethod, true)
+	if err := admit(ctx, serving); err != nil {
 		return nil, err
 	}
 	defer serving.Permit().Release(pathfence.Fail) // where it panics
@@ -148,9 +156,7 @@ func outcome(ctx context.Context, err error) pathfence.Outcome {
 	switch code {
 	case codes.OK:
 		return pathfence.OK
-	case codes.Canceled:
-		return pathfence.Cancel
-	case codes.Unknown, codes.DeadlineExceeded, codes.ResourceExhausted, codes.Aborted, codes.Internal, codes.Unavailable, codes.DataLoss:
+	case codes.Canceled, codes.Unknown, codes.DeadlineExceeded, codes.ResourceExhausted, codes.Aborted, codes.Internal, codes.Unavailable, codes.DataLoss:
 		return pathfence.Fail
 	}
 	return pathfence.Light
@@ -160,12 +166,15 @@ func (s *server) stream(srv any, to grpc.ServerStream, info *grpc.StreamServerIn
 	if s.free(info.FullMethod) {
 		return next(srv, to)
 	}
-	serving, err := s.admit(to.Context(), info.FullMethod)
-	if err != nil {
-		return err
+	// Without a service the method is whatever a client has made up.
+	serving := s.prepare(to.Context(), info.FullMethod, srv != nil)
+	serves := &stream{ServerStream: to, ctx: serving.In(to.Context()), serving: serving}
+	defer serving.Permit().Release(pathfence.Fail) // where it panics
+	err := next(srv, serves)
+	if serves.refused != nil {
+		return serves.refused
 	}
-	defer serving.Permit().Release(pathfence.Fail)
-	err = next(srv, &stream{ServerStream: to, ctx: serving.In(to.Context()), permit: serving.Permit()})
+	serving.Permit().Working() // what it has come to counts, also where it waits for nothing any more
 	serving.Permit().Release(outcome(to.Context(), err))
 	return passedOn(to.Context(), serving, err)
 }
@@ -173,29 +182,45 @@ func (s *server) stream(srv any, to grpc.ServerStream, info *grpc.StreamServerIn
 // stream has a permit while a message is worked on.
 type stream struct {
 	grpc.ServerStream
-	ctx    context.Context
-	permit *pathfence.Permit
-	begun  bool // its first message was asked for
+	ctx     context.Context
+	serving *pathfence.Serving
+	begun   bool  // its first message was received
+	refused error // it got no permit
 }
 
 // Context implements grpc.ServerStream.
 func (s *stream) Context() context.Context { return s.ctx }
 
-// RecvMsg implements grpc.ServerStream.
+// RecvMsg implements grpc.ServerStream. At the end of the client's stream there is work to do, too.
 func (s *stream) RecvMsg(m any) error {
-	if s.begun {
-		s.permit.Pause()
+	if s.refused != nil {
+		return s.refused
 	}
-	s.begun = true
+	if s.begun {
+		s.serving.Permit().Idle()
+	}
 	err := s.ServerStream.RecvMsg(m)
-	if err == nil {
-		s.permit.Resume()
+	switch {
+	case err != nil && err != io.EOF:
+	case s.begun:
+		s.serving.Permit().Working()
+	default:
+		s.begun = true
+		if s.refused = admit(s.ctx, s.serving); s.refused != nil {
+			return s.refused
+		}
 	}
 	return err
 }
 
+// SendHeader implements grpc.ServerStream.
+func (s *stream) SendHeader(md metadata.MD) error {
+	s.serving.Permit().Answered()
+	return s.ServerStream.SendHeader(md)
+}
+
 // SendMsg implements grpc.ServerStream.
 func (s *stream) SendMsg(m any) error {
-	s.permit.Answered()
+	s.serving.Permit().Answered()
 	return s.ServerStream.SendMsg(m)
 }

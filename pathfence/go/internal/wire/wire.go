@@ -28,6 +28,15 @@ const (
 	mostMembers = 64
 )
 
+// IsReason says whether a fence gives this reason for a refusal.
+func IsReason(reason string) bool {
+	switch reason {
+	case "expired", "late", "full", "depth", "closed":
+		return true
+	}
+	return false
+}
+
 // Context is what a request came with.
 type Context struct {
 	Path    string        // the key; empty: none
@@ -138,7 +147,7 @@ func unescaped(s string) string {
 
 // Write gives the headers that have something to say.
 func (c Context) Write(set func(name, value string)) {
-	if c.Path != "" {
+	if core.ValidName(c.Path) {
 		set(PathHeader, c.Path)
 	}
 	if c.Timeout > 0 {

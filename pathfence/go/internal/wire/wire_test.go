@@ -88,25 +88,3 @@ func TestOnward(t *testing.T) {
 		t.Errorf("the depth is %d, want 2", got)
 	}
 }
-
-func TestCaller(t *testing.T) {
-	ours, others := NewSecret(), NewSecret()
-	name := ours.Name(7, 1)
-	for _, c := range []struct {
-		name, said    string
-		permit, depth int64
-	}{
-		{"its own", name, 7, 2},
-		{"another process's", others.Name(7, 1), 0, 0},
-		{"none", "", 0, 0},
-		{"a part of one", name[:len(name)-4], 0, 0},
-		{"one that is changed", "B" + name[1:], 0, 0},
-		{"no base64", "%" + name[1:], 0, 0},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			if permit, depth := ours.Caller(c.said); permit != c.permit || depth != c.depth {
-				t.Errorf("the caller is %d at depth %d, want %d at %d", permit, depth, c.permit, c.depth)
-			}
-		})
-	}
-}
