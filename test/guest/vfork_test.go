@@ -43,7 +43,7 @@ func TestChildrenOfVfork(t *testing.T) {
 		flags       int
 		least, most float64 // of what the child and as many standard spinners as there are CPUs used
 	}{
-		{"a critical parent waits", "/critical", 0, 0.2, 0.6},
+		{"a critical parent waits", "/critical", 0, 0.2, 1.0},
 		{"a background parent waits", "/background", 0, 0, 0.02},
 		{"the parent is of the system, and another waits", "/background", unix.CLONE_PARENT, 0, 0.02},
 	} {
