@@ -71,25 +71,41 @@ func TestAProxyPassesNothingOn(t *testing.T) {
 	}
 }
 
-// The name of a call is good for the one arrival that it was sent with.
+// The name of a call is good for the one arrival that it was sent with, while the call lasts.
 func TestANameIsGoodOnce(t *testing.T) {
-	names := make(chan string, 1)
-	thief := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { names <- r.Header.Get("x-pf-within") }))
+	names, answer := make(chan string), make(chan struct{})
+	thief := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		names <- r.Header.Get("x-pf-within")
+		<-answer
+	}))
 	defer thief.Close()
 	s := serve(t, pathfence.Config{Workers: 1, Target: 100 * time.Millisecond})
+	over := make(chan struct{})
 	s.mux.HandleFunc("GET /call", func(_ http.ResponseWriter, r *http.Request) {
-		call, _ := http.NewRequestWithContext(r.Context(), http.MethodGet, thief.URL, nil)
-		if response, err := (&http.Client{Transport: pathfence.Transport(nil)}).Do(call); err == nil {
-			response.Body.Close()
+		for range 2 {
+			call, _ := http.NewRequestWithContext(r.Context(), http.MethodGet, thief.URL, nil)
+			if response, err := (&http.Client{Transport: pathfence.Transport(nil)}).Do(call); err == nil {
+				response.Body.Close()
+			}
 		}
+		close(over)
 		<-s.gate
 	})
 	go s.get("/call")
-	name := <-names
-	s.awaits("the call is over", func(now pathfence.State) bool { return now.InFlight == 1 })
-	if status, _, _ := s.get("/fast", "x-pf-within", name); status != http.StatusServiceUnavailable {
-		t.Errorf("with the name of a call that is over it gives %d, want 503", status)
+	arrives := func(when, name string, want int) {
+		t.Helper()
+		if status, _, _ := s.get("/fast", "x-pf-within", name); status != want {
+			t.Errorf("%s it gives %d, want %d", when, status, want)
+		}
 	}
+	name := <-names
+	arrives("the first time", name, http.StatusOK)
+	arrives("the second time", name, http.StatusServiceUnavailable)
+	answer <- struct{}{}
+	name = <-names
+	close(answer)
+	<-over
+	arrives("once the call is over", name, http.StatusServiceUnavailable)
 }
 
 // A deadline of a client without trust may only shorten the target, for those that are called, too.

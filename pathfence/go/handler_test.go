@@ -520,26 +520,30 @@ func TestWhatIsSent(t *testing.T) {
 
 // A peer's refusal is passed on as one, and nobody else's.
 func TestARefusalBelowIsPassedOn(t *testing.T) {
-	below := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	below := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("x-pf-shed", "late")
-		w.WriteHeader(http.StatusServiceUnavailable)
+		if r.URL.Path == "/refuses" {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
 	}))
 	defer below.Close()
 	for _, c := range []struct {
 		name   string
 		peer   bool
+		path   string
 		answer int
 		want   string
 	}{
-		{"a peer's", true, http.StatusBadGateway, "late"},
-		{"a peer's, of which the handler makes the best", true, http.StatusOK, ""},
-		{"another host's", false, http.StatusBadGateway, ""},
+		{"a peer's", true, "/refuses", http.StatusBadGateway, "late"},
+		{"a peer's, of which the handler makes the best", true, "/refuses", http.StatusOK, ""},
+		{"another host's", false, "/refuses", http.StatusBadGateway, ""},
+		{"a peer's that answers nevertheless", true, "/answers", http.StatusBadGateway, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := serve(t, pathfence.Config{Workers: 1, Target: time.Minute})
 			client := http.Client{Transport: pathfence.Transport(nil, pathfence.Peers(func(string) bool { return c.peer }))}
 			s.mux.HandleFunc("GET /call", func(w http.ResponseWriter, r *http.Request) {
-				call, _ := http.NewRequestWithContext(r.Context(), http.MethodGet, below.URL, nil)
+				call, _ := http.NewRequestWithContext(r.Context(), http.MethodGet, below.URL+c.path, nil)
 				response, err := client.Do(call)
 				if err != nil {
 					t.Error(err)
