@@ -72,7 +72,7 @@ func TestOnAHost(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			out, _ := run(t, root, lab(t), "exec", "--deterministic", "--timeout", "300s", "--env", "TEMPER_CACHE=/cache", "--env", "INTERRUPT="+c.interrupt,
+			out, _ := run(t, root, lab(t), "exec", "--deterministic", "--timeout", "900s", "--env", "TEMPER_CACHE=/cache", "--env", "INTERRUPT="+c.interrupt,
 				"--file", "/w="+dir, "--file", "/assets/build/guest=build/guest", "--file", "/assets/bin/scx_temper=bin/scx_temper",
 				"--file", "/cache/userland/bookworm="+cached.Path("userland", "bookworm"), "--", "sh", "-c", measureAndLook)
 			told, record, _ := strings.Cut(out, "record\n")
