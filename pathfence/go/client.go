@@ -1,9 +1,7 @@
 package pathfence
 
 import (
-	"net"
 	"net/http"
-	"strings"
 
 	"temper.dev/temper/pathfence/go/core"
 	"temper.dev/temper/pathfence/go/internal/wire"
@@ -51,7 +49,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Header == nil {
 		r.Header = http.Header{}
 	}
-	end := Calls(r.Context(), Outgoing{Edge: t.edge(r), Peer: peer, Local: isLocal(r.URL.Hostname())}, r.Header)
+	end := Calls(r.Context(), Outgoing{Edge: t.edge(r), Peer: peer, Local: wire.IsLocal(r.URL.Hostname())}, r.Header)
 	defer end()
 	response, err := t.base.RoundTrip(r)
 	if err != nil {
@@ -79,10 +77,4 @@ func (t *transport) edge(r *http.Request) string {
 		return r.URL.Host
 	}
 	return r.URL.Hostname() // an IPv6 address without its brackets
-}
-
-// isLocal says whether a host may be this process itself, by its address.
-func isLocal(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "" || strings.EqualFold(host, "localhost") || ip != nil && (ip.IsLoopback() || ip.IsUnspecified())
 }

@@ -108,9 +108,6 @@ type Request struct {
 	untrusted bool // the timeout may only shorten the target
 }
 
-// longest is the longest time that a request may have.
-const longest = 600 * time.Second
-
 // Acquire waits for a permit, which has to be released. The error is a *RefusedError, or the context's, which is that of a
 // client that went away: the request is withdrawn then. With the context of a request that has a permit of this fence, it runs
 // on that one: both would wait for each other else.
@@ -198,7 +195,7 @@ func (f *Fence) deadline(now core.Time, r Request) core.Time {
 	if r.Timeout <= 0 {
 		return 0
 	}
-	left := min(int64(r.Timeout), int64(longest))
+	left := min(int64(r.Timeout), int64(wire.Longest))
 	if r.untrusted {
 		left = min(left, f.core.Target(r.Key))
 	}

@@ -21,6 +21,7 @@ type Permit struct {
 	pauses   int  // by Pause, less those that were ended
 	resting  bool // not taken yet, or given back by Answered until there is more to do
 	released bool
+	again    bool      // it was taken again
 	ends     time.Time // of a client's own deadline, before which its class's target is not over
 	expires  time.Time // of that target
 }
@@ -38,9 +39,9 @@ func (p *Permit) Class() string {
 func (p *Permit) held() bool { return p.pauses == 0 && !p.resting && !p.released }
 
 // change changes whether the permit is held, and gives it back, or takes it again, where that follows.
-func (p *Permit) change(outcome Outcome, change func()) (changed bool) {
+func (p *Permit) change(outcome Outcome, change func()) {
 	if p == nil {
-		return false
+		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -51,10 +52,7 @@ func (p *Permit) change(outcome Outcome, change func()) (changed bool) {
 		p.giveBack(outcome)
 	case !before && after:
 		p.takeAgain()
-	default:
-		return false
 	}
-	return true
 }
 
 // Release gives the permit back. Only the first call counts.
@@ -89,16 +87,22 @@ func (p *Permit) Working() {
 	p.change(Light, func() { p.resting = false })
 }
 
-// giveBack tells the core how the request ended. A client without trust that set itself a time which was too short, and no
-// more, teaches nothing: else it could make a path look slow.
+// giveBack tells the core how the request ended.
 func (p *Permit) giveBack(outcome Outcome) {
-	if now := time.Now(); outcome == OK && !p.ends.IsZero() && now.After(p.ends) && now.Before(p.expires) {
+	switch now := time.Now(); {
+	case outcome != OK:
+	case !p.ends.IsZero() && now.After(p.ends) && now.Before(p.expires):
+		// A client without trust has set itself a time that was too short, and no more. It could make a path look slow.
 		outcome = Cancel
+	case p.again:
+		// What is left of a request after a wait is work like the others' only if it takes as long.
+		outcome = Light
 	}
 	p.fence.with(func(now core.Time) []core.Event { return p.fence.core.Done(now, p.id, outcome) })
 }
 
 func (p *Permit) takeAgain() {
+	p.again = true
 	parent := p.parent.core()
 	p.fence.with(func(now core.Time) []core.Event {
 		p.fence.lastID++

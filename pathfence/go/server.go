@@ -151,8 +151,6 @@ func routeOf(routes router, r *http.Request) (key string, routed bool) {
 	return key, true
 }
 
-const longestKey = 64
-
 // KeyOf is the key of a pattern of http.ServeMux: GET:/orders/:id of "GET /orders/{id}". Requests of a pattern without a method
 // have keys for each method; this is that of GET, which HEAD has, too.
 func KeyOf(pattern string) string { return keyOf(http.MethodGet, pattern) }
@@ -177,13 +175,13 @@ func keyOf(method, pattern string) string {
 		lost = lost || c != '}' && c != '$'
 		return -1
 	}, pattern)
-	if len(key) <= longestKey && !lost {
+	if len(key) <= core.MaxName && !lost {
 		return key
 	}
 	sum := fnv.New32a()
 	sum.Write([]byte(pattern))
 	hash := fmt.Sprintf("~%08x", sum.Sum32())
-	return key[:min(len(key), longestKey-len(hash))] + hash
+	return key[:min(len(key), core.MaxName-len(hash))] + hash
 }
 
 // methodOf: HEAD is served as GET is, and clients may make up methods.

@@ -8,7 +8,7 @@ import (
 
 const (
 	defaultWeight = 100
-	maxName       = 64
+	MaxName       = 64  // bytes
 	maxEdges      = 8   // of one key; more are ignored
 	maxKeys       = 256 // that are learned, and as many that are being learned
 	learnAfter    = 8   // completions without a new edge until a key's class is known
@@ -17,7 +17,7 @@ const (
 
 // ValidName says whether a key, an edge or a class may have this name: 1 to 64 bytes of a-z A-Z 0-9 . _ / : + - ~
 func ValidName(s string) bool {
-	if len(s) == 0 || len(s) > maxName {
+	if len(s) == 0 || len(s) > MaxName {
 		return false
 	}
 	for i := 0; i < len(s); i++ {

@@ -86,7 +86,9 @@ type clientStream struct{ grpc.ClientStream }
 // RecvMsg implements grpc.ClientStream.
 func (s *clientStream) RecvMsg(m any) error {
 	err := s.ClientStream.RecvMsg(m)
-	if err != nil && err != io.EOF {
+	if err == nil || err == io.EOF {
+		answered(s.Context(), nil, nil)
+	} else {
 		answered(s.Context(), err, s.Trailer())
 	}
 	return err
@@ -145,9 +147,5 @@ func address(target string) string {
 // isLocal says whether a target may be this process itself, by its address.
 func isLocal(target string) bool {
 	host, _, err := net.SplitHostPort(address(target))
-	if err != nil {
-		return false
-	}
-	ip := net.ParseIP(host)
-	return host == "" || strings.EqualFold(host, "localhost") || ip != nil && (ip.IsLoopback() || ip.IsUnspecified())
+	return err == nil && wire.IsLocal(host)
 }

@@ -468,3 +468,30 @@ func TestMethodsThatNobodyHasShareABucket(t *testing.T) {
 		}
 	}
 }
+
+// A stream that has been answered and ends does not make its path look quick.
+func TestTheEndOfAStreamTeachesNothing(t *testing.T) {
+	s := serve(t, pathfence.Config{Workers: 1, Target: time.Minute, Classes: []pathfence.Class{{Name: "it", Keys: []string{"grpc.testing.TestService/FullDuplexCall"}}}}, nil)
+	const works = 20 * time.Millisecond
+	s.duplex = func(stream grpc.BidiStreamingServer[testpb.StreamingOutputCallRequest, testpb.StreamingOutputCallResponse]) error {
+		if _, err := stream.Recv(); err != nil {
+			return err
+		}
+		<-time.After(works)
+		return stream.Send(&testpb.StreamingOutputCallResponse{})
+	}
+	for range 5 {
+		stream, err := s.client.FullDuplexCall(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		stream.Send(&testpb.StreamingOutputCallRequest{})
+		for err == nil {
+			_, err = stream.Recv()
+		}
+	}
+	s.awaits("all permits are back", func(now pathfence.State) bool { return now.InFlight == 0 })
+	if it := s.fence.State().Classes[0]; it.Granted != 5 || it.Hold < int64(works) {
+		t.Errorf("%d were granted, and one takes %v; want 5, and %v at least", it.Granted, time.Duration(it.Hold), works)
+	}
+}

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	pathfence "temper.dev/temper/pathfence/go"
+	"temper.dev/temper/pathfence/go/core"
 	"temper.dev/temper/pathfence/go/internal/wire"
 )
 
@@ -77,10 +78,8 @@ func (s *server) key(ctx context.Context, method string, known bool) string {
 		return ""
 	}
 	method = strings.TrimPrefix(method, "/")
-	return method[max(0, len(method)-longestKey):]
+	return method[max(0, len(method)-core.MaxName):]
 }
-
-const longestKey = 64
 
 func (s *server) prepare(ctx context.Context, method string, known bool) *pathfence.Serving {
 	said, _ := metadata.FromIncomingContext(ctx)
@@ -174,8 +173,11 @@ func (s *server) stream(srv any, to grpc.ServerStream, info *grpc.StreamServerIn
 	if serves.refused != nil {
 		return serves.refused
 	}
-	serving.Permit().Working() // what it has come to counts, also where it waits for nothing any more
-	serving.Permit().Release(outcome(to.Context(), err))
+	ended := outcome(to.Context(), err)
+	if ended == pathfence.Fail { // that counts, also after an answer
+		serving.Permit().Working()
+	}
+	serving.Permit().Release(ended)
 	return passedOn(to.Context(), serving, err)
 }
 

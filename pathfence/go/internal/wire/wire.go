@@ -3,6 +3,7 @@
 package wire
 
 import (
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,13 +21,21 @@ const (
 	ShedHeader     = "x-pf-shed"
 )
 
+// Longest is the longest time that a request may have.
+const Longest = 600 * time.Second
+
 const (
-	longest     = 600 * time.Second
 	mostDigits  = 9
 	mostVisits  = 8
 	mostBaggage = 8192 // bytes
 	mostMembers = 64
 )
+
+// IsLocal says whether a host may be this process itself, by its address. No name is looked up.
+func IsLocal(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "" || strings.EqualFold(host, "localhost") || ip != nil && (ip.IsLoopback() || ip.IsUnspecified())
+}
 
 // IsReason says whether a fence gives this reason for a refusal.
 func IsReason(reason string) bool {
@@ -75,7 +84,7 @@ func read(path, deadline, visits string) Context {
 		c.Path = path
 	}
 	if left := number(deadline); left > 0 {
-		c.Timeout = min(time.Duration(left)*time.Millisecond, longest)
+		c.Timeout = min(time.Duration(left)*time.Millisecond, Longest)
 	}
 	c.visits = readVisits(visits)
 	return c
@@ -183,7 +192,7 @@ func (c Context) Untrusted() Context { return Context{Timeout: c.Timeout} }
 // AtMost is it with no more time than a transport says is left; 0: not said.
 func (c Context) AtMost(left time.Duration) Context {
 	if left > 0 && (c.Timeout == 0 || left < c.Timeout) {
-		c.Timeout = min(left, longest)
+		c.Timeout = min(left, Longest)
 	}
 	return c
 }

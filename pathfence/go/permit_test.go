@@ -1,0 +1,103 @@
+package pathfence_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	pathfence "temper.dev/temper/pathfence/go"
+)
+
+func TestPauses(t *testing.T) {
+	fence, err := pathfence.New(pathfence.Config{Workers: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fence.Close()
+	permit, err := fence.Acquire(t.Context(), pathfence.Request{Key: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		does string
+		do   func()
+		want int64
+	}{
+		{"pause", permit.Pause, 0}, {"a pause within it", permit.Pause, 0}, {"the end of that", permit.Resume, 0}, {"the end", permit.Resume, 1},
+		{"one more end", permit.Resume, 1}, {"answered", permit.Answered, 0}, {"a pause after it", permit.Pause, 0}, {"working in the pause", permit.Working, 0},
+		{"the end of the pause", permit.Resume, 1}, {"idle", permit.Idle, 0}, {"working", permit.Working, 1},
+		{"released", func() { permit.Release(pathfence.OK) }, 0}, {"resumed after that", permit.Resume, 0},
+	} {
+		c.do()
+		if got := fence.State().InFlight; got != c.want {
+			t.Errorf("%s: %d permits are out, want %d", c.does, got, c.want)
+		}
+	}
+}
+
+func TestNoPermit(t *testing.T) {
+	permit := pathfence.PermitOf(context.Background())
+	permit.Edge("db")
+	permit.Pause()
+	permit.Resume()
+	permit.Release(pathfence.OK)
+	if permit != nil || permit.Class() != "" {
+		t.Errorf("without a request there is %v", permit)
+	}
+}
+
+func TestTimesOfARequest(t *testing.T) {
+	cause := errors.New("the budget is used up")
+	short, cancel := context.WithTimeoutCause(t.Context(), time.Millisecond, cause)
+	defer cancel()
+	fence, err := pathfence.New(pathfence.Config{Workers: 1, Target: time.Minute, Classes: []pathfence.Class{{Name: "it", Keys: []string{"it"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fence.Close()
+	if err := fence.Do(t.Context(), pathfence.Request{Key: "it", Timeout: math.MaxInt64}, func(context.Context) error { return nil }); err != nil {
+		t.Errorf("the longest timeout gives %v", err)
+	}
+	if it := fence.State().Classes[0]; it.Missed != 0 {
+		t.Errorf("missed are %d with the longest timeout, want 0", it.Missed)
+	}
+	if err := fence.Do(short, pathfence.Request{Key: "it"}, func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }); err == nil {
+		t.Error("what ends by its time gives no error")
+	}
+	if it := fence.State().Classes[0]; it.Failed != 1 {
+		t.Errorf("failed are %d after one that ends by its time, want 1", it.Failed)
+	}
+	if _, err := fence.Acquire(t.Context(), pathfence.Request{Key: "it"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fence.Acquire(short, pathfence.Request{Key: "it"}); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, cause) {
+		t.Errorf("a wait that ends by its time gives %v, want the context's error, and its cause", err)
+	}
+}
+
+// One permit is enough for a request that comes to its fence a second time, in whichever way.
+func TestAFenceWithinItself(t *testing.T) {
+	fence, err := pathfence.New(pathfence.Config{Workers: 1, Target: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fence.Close()
+	for _, off := range []bool{false, true} {
+		fence.Off(off)
+		inner, outer := http.NewServeMux(), http.NewServeMux()
+		inner.HandleFunc("/api/it", func(http.ResponseWriter, *http.Request) {})
+		outer.Handle("/api/", fence.Handler(inner))
+		w := httptest.NewRecorder()
+		fence.Handler(outer).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/it", nil))
+		err := fence.Do(t.Context(), pathfence.Request{Key: "a"}, func(ctx context.Context) error {
+			return fence.Do(ctx, pathfence.Request{Key: "b"}, func(context.Context) error { return nil })
+		})
+		if w.Code != http.StatusOK || err != nil {
+			t.Errorf("off %v: handlers give %d, Do %v; want 200 and nil", off, w.Code, err)
+		}
+	}
+}
