@@ -128,10 +128,6 @@ func (f *Fence) permit(r Request, caller *Serving) *Permit {
 			p.parent = parent
 		}
 	}
-	if r.untrusted && r.Timeout > 0 {
-		now := time.Now()
-		p.ends, p.expires = now.Add(r.Timeout), now.Add(f.target(r.Key))
-	}
 	return p
 }
 
@@ -179,7 +175,7 @@ func (f *Fence) arrive(r Request, parent int64) (id int64, decision core.Event, 
 	now := f.now()
 	f.lastID++
 	id = f.lastID
-	decided := f.core.Arrive(now, core.Request{ID: id, Key: r.Key, Deadline: f.deadline(now, r), Depth: r.Depth, Parent: parent})
+	decided := f.core.Arrive(now, core.Request{ID: id, Key: r.Key, Deadline: deadline(now, r.Timeout), Shortens: r.untrusted, Depth: r.Depth, Parent: parent})
 	f.tell(decided)
 	for _, e := range decided {
 		if e.ID == id {
@@ -191,15 +187,11 @@ func (f *Fence) arrive(r Request, parent int64) (id int64, decision core.Event, 
 	return id, core.Event{}, waiter
 }
 
-func (f *Fence) deadline(now core.Time, r Request) core.Time {
-	if r.Timeout <= 0 {
+func deadline(now core.Time, timeout time.Duration) core.Time {
+	if timeout <= 0 {
 		return 0
 	}
-	left := min(int64(r.Timeout), int64(wire.Longest))
-	if r.untrusted {
-		left = min(left, f.core.Target(r.Key))
-	}
-	return now + left
+	return now + int64(min(timeout, wire.Longest))
 }
 
 // Do does something with a permit that it waits for. What gives an error, or panics, counts as failed.

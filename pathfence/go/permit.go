@@ -3,7 +3,6 @@ package pathfence
 import (
 	"context"
 	"sync"
-	"time"
 
 	"temper.dev/temper/pathfence/go/core"
 )
@@ -21,9 +20,7 @@ type Permit struct {
 	pauses   int  // by Pause, less those that were ended
 	resting  bool // not taken yet, or given back by Answered until there is more to do
 	released bool
-	again    bool      // it was taken again
-	ends     time.Time // of a client's own deadline, before which its class's target is not over
-	expires  time.Time // of that target
+	again    bool // it was taken again
 }
 
 // Class is the name of the request's class.
@@ -89,13 +86,8 @@ func (p *Permit) Working() {
 
 // giveBack tells the core how the request ended.
 func (p *Permit) giveBack(outcome Outcome) {
-	switch now := time.Now(); {
-	case outcome != OK:
-	case !p.ends.IsZero() && now.After(p.ends) && now.Before(p.expires):
-		// A client without trust has set itself a time that was too short, and no more. It could make a path look slow.
-		outcome = Cancel
-	case p.again:
-		// What is left of a request after a wait is work like the others' only if it takes as long.
+	// What is left of a request after a wait is work like the others' only if it takes as long.
+	if outcome == OK && p.again {
 		outcome = Light
 	}
 	p.fence.with(func(now core.Time) []core.Event { return p.fence.core.Done(now, p.id, outcome) })

@@ -23,6 +23,7 @@ struct Core::Request {
     std::string key;
     Class* of = nullptr;
     Time arrived = 0, deadline = 0, granted = 0;
+    Time expires = 0;  // the target, where the deadline is one of a peer that is not trusted; else 0
     std::int64_t depth = 0;
     std::int64_t sharers = 1;  // requests that run on this one's permit, itself included
     bool waits = true;         // else it is in flight
@@ -36,7 +37,7 @@ struct Core::Request {
         id = new_id;
         of = &c;
         key.clear();
-        order = arrived = deadline = granted = depth = 0;
+        order = arrived = deadline = granted = expires = depth = 0;
         sharers = 1;
         waits = true;
         done = false;
@@ -235,6 +236,12 @@ struct Core::Class : Limited {
 
     std::int64_t demand() const { return in_flight + queue.size(); }
     std::int64_t entitled() const { return std::min(limit, std::max(reserve, usual.value)); }
+    // How many of the free workers it leaves, whoever else is there: none, if its requests take what they should. What is
+    // slow, or has yet to come back for the first time, may hold what it takes for as long as a client waits.
+    std::int64_t spare() const {
+        if (hold > 0 && hold <= target) return 0;
+        return unknown ? limit : 1;
+    }
     // Whether it has all that it may have, or its group does.
     bool full() const;
     // Whether it comes before another where both are within their reserve, or both are not.

@@ -106,8 +106,6 @@ const Core::Decisions& Core::off(Time now, bool off) {
     return decisions_;
 }
 
-Time Core::target(const std::string& key) { return class_of(key).target; }
-
 const Core::Decisions& Core::tick(Time now) {
     begin(now);
     if (!config_.off)
@@ -129,6 +127,10 @@ const Core::Decisions& Core::arrive(Time now, const Arrival& in) {
     r->key = in.key;
     r->arrived = now_;
     r->deadline = in.deadline ? in.deadline : now_ + c.target;
+    if (in.deadline && in.shortens) {
+        r->expires = now_ + c.target;
+        r->deadline = std::min(r->deadline, r->expires);
+    }
     r->depth = std::max<std::int64_t>(in.depth, 0);
     ++waiting_;
     arrived(c);
@@ -229,7 +231,9 @@ void Core::release(Request& r) {
     c.touch(now_);
     hold(c, -1);
     turned(c);
-    if (r.outcome == Outcome::cancel) return;
+    // A peer that is not trusted, and has set itself a time that was too short, could make a path look slow.
+    const bool own_fault = r.outcome == Outcome::ok && now_ > r.deadline && now_ <= r.expires;
+    if (r.outcome == Outcome::cancel || own_fault) return;
     ++turns_;
     // What is over in less than half of the usual time without success was no work like the others'.
     if (r.outcome == Outcome::light && 2 * (now_ - r.granted) < c.hold)

@@ -239,7 +239,7 @@ Permit Permit::share() const {
     std::int64_t id = 0;
     state_->with([&](Core& c, Time t) -> const Core::Decisions& {
         id = ++state_->last_id;
-        return c.arrive(t, {id, {}, 0, 0, id_});
+        return c.arrive(t, {id, {}, 0, false, 0, id_});
     });
     return {state_, id, of_};
 }
@@ -297,8 +297,7 @@ Fence::Ticket Fence::submit(const Call& call, std::shared_ptr<Waiter> waiter) {
     state_->with([&](Core& c, Time t) -> const Core::Decisions& {
         ticket = ++state_->last_id;
         state_->keep(ticket, std::move(waiter));
-        const Time timeout = call.shortens && call.timeout ? std::min(call.timeout, c.target(call.key)) : call.timeout;
-        return c.arrive(t, {ticket, call.key, timeout ? t + timeout : 0, call.depth, 0});
+        return c.arrive(t, {ticket, call.key, call.timeout ? t + call.timeout : 0, call.shortens, call.depth, 0});
     });
     return ticket;
 }

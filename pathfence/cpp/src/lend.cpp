@@ -20,7 +20,8 @@ void Core::arrived(Class& c) {
 
 bool Core::active(const Class& c) const { return c.in_flight > 0 || now_ - c.seen < kActiveFor; }
 
-// Divides the workers among the active classes, by weight. All buckets together count as one class.
+// Divides the workers among the active classes, by weight. All buckets together count as one class. Nobody has all workers
+// by right: what is asked for next would find none.
 void Core::share_out() {
     std::int64_t sum = 0;
     bool bucket = false;
@@ -36,17 +37,21 @@ void Core::share_out() {
         if (c->unknown)
             c->reserve = 1;
         else if (sum > 0)
-            c->reserve = std::max<std::int64_t>(1, config_.workers * c->weight / sum);
+            c->reserve = std::max<std::int64_t>(1, std::min(config_.workers * c->weight / sum, config_.workers - 1));
     }
 }
 
+// Whether the next worker of a class is its own. Buckets have one each, as long as not too many do. What a bucket has
+// borrowed is not counted: it would be held against the others when its downstream hangs.
 bool Core::within_reserve(const Class& c) const {
     if (c.in_flight >= c.reserve) return false;
     if (!c.unknown) return true;
-    std::int64_t held = 0;
-    for (std::int64_t i = 0; i < buckets_; ++i) held += classes_[static_cast<std::size_t>(i)]->in_flight;
-    return held < unknown_limit();
+    const auto busy = std::count_if(classes_.begin(), classes_.begin() + buckets_, [](const auto& o) { return o->in_flight > 0; });
+    return busy < buckets_by_right();
 }
+
+// An eighth of the workers, but so many that one bucket whose downstream hangs is not all of them.
+std::int64_t Core::buckets_by_right() const { return config_.workers < 4 ? 1 : std::max<std::int64_t>(2, unknown_limit()); }
 
 // Remembers how much was wanted at once, after an arrival in class c.
 void Core::note_demand(Class& c) {
@@ -76,12 +81,12 @@ bool Core::may_borrow(const Class& c, std::int64_t free) const {
         level += o->level;
         turn += o->turn;
     }
-    if (alone) return true;
+    if (alone) return free > c.spare();
     if (!config_.without.protect) keep = std::max(keep, (c.others.value + 500) / 1000);
     // What c gives back while the others' requests would wait for as long as they take anyhow.
     // Whoever stood still while others were answered gave back nothing that they could have used, and may do so again.
     const std::int64_t back = turn > 0 && !c.alarmed ? c.turn_now * level / (1000 * turn) : 0;
-    return free > std::max<std::int64_t>(1, keep - held - back);
+    return free > std::max({std::int64_t{1}, c.spare(), keep - held - back});
 }
 
 bool Core::stalled(const Class& c) const {

@@ -195,7 +195,7 @@ TEST_CASE("reload and off") {
     Bench b(one_worker());
     const Permit first = b.fence.acquire({"a", 0, 0});
     Permit second;
-    b.fence.submit({"a", 0, 0}, [&](Permit p) { second = std::move(p); }, [](const char*) {});
+    b.fence.submit({"b", 0, 0}, [&](Permit p) { second = std::move(p); }, [](const char*) {});
     Config c = one_worker();
     c.workers = 0;
     CHECK_THROWS_AS(b.fence.reload(c), ConfigError);

@@ -79,7 +79,7 @@ bool replay(const std::string& file) {
         bool refused = false;
         std::string states, want_states;
         if (what == "arrive")
-            got = core.arrive(at, {id, s["key"].text, s["deadline"].integer, s["depth"].integer, s["parent"].integer});
+            got = core.arrive(at, {id, s["key"].text, s["deadline"].integer, s["shortens"].boolean, s["depth"].integer, s["parent"].integer});
         else if (what == "resume")
             got = core.resume(at, id, s["key"].text);
         else if (what == "done")

@@ -29,6 +29,7 @@ type request struct {
 	class    *class
 	arrived  Time
 	deadline Time
+	expires  Time // the target, where the deadline is one of a peer without trust; else 0
 	depth    int64
 	granted  Time
 	sharers  int64 // requests that run on this one's permit, itself included
@@ -211,6 +212,7 @@ type Request struct {
 	ID       int64
 	Key      string
 	Deadline Time  // absolute; 0: the class's target
+	Shortens bool  // the deadline may only shorten the target, as that of a peer without trust
 	Depth    int64 // how often its chain of calls has been in this service before
 	Parent   int64 // the request in flight that it is a part of, on the same pool; 0: none
 }
@@ -230,6 +232,9 @@ func (f *Fence) Arrive(now Time, in Request) []Event {
 	r := &request{id: in.ID, order: f.order, key: in.Key, class: c, arrived: f.now, deadline: in.Deadline, depth: max(in.Depth, 0), sharers: 1}
 	if r.deadline == 0 {
 		r.deadline = f.now + c.target
+	} else if in.Shortens {
+		r.expires = f.now + c.target
+		r.deadline = min(r.deadline, r.expires)
 	}
 	f.arrived(c)
 	if r.depth > MaxDepth {
@@ -305,7 +310,8 @@ func (f *Fence) release(r *request) {
 	c.touch(f.now)
 	f.hold(c, -1)
 	f.turned(c)
-	if r.outcome == Cancel {
+	// A peer without trust that has set itself a time that was too short could make a path look slow.
+	if r.outcome == Cancel || r.outcome == OK && f.now > r.deadline && f.now <= r.expires {
 		return
 	}
 	f.turns++

@@ -83,7 +83,8 @@ func (f *Fence) arrived(c *class) {
 
 func (f *Fence) active(c *class) bool { return c.inFlight > 0 || f.now-c.seen < activeFor }
 
-// shareOut divides the workers among the active classes, by weight. All buckets together count as one class.
+// shareOut divides the workers among the active classes, by weight. All buckets together count as one class. Nobody has all
+// workers by right: what is asked for next would find none (spare).
 func (f *Fence) shareOut() {
 	sum, bucket := int64(0), false
 	for _, c := range f.classes {
@@ -100,7 +101,7 @@ func (f *Fence) shareOut() {
 	}
 	for _, c := range f.classes {
 		if sum > 0 {
-			c.reserve = max(1, f.cfg.Workers*c.weight/sum)
+			c.reserve = max(1, min(f.cfg.Workers*c.weight/sum, f.cfg.Workers-1))
 		}
 		if c.unknown {
 			c.reserve = 1
@@ -108,16 +109,27 @@ func (f *Fence) shareOut() {
 	}
 }
 
-// withinReserve says whether the next worker of a class is its own. Buckets have one each, as long as not too many do.
+// withinReserve says whether the next worker of a class is its own. Buckets have one each, as long as not too many do. What
+// a bucket has borrowed is not counted: it would be held against the others when its downstream hangs.
 func (f *Fence) withinReserve(c *class) bool {
-	if !c.unknown {
+	if c.inFlight >= c.reserve || !c.unknown {
 		return c.inFlight < c.reserve
 	}
-	held := int64(0)
+	busy := int64(0)
 	for _, o := range f.classes[:f.buckets] {
-		held += o.inFlight
+		if o.inFlight > 0 {
+			busy++
+		}
 	}
-	return c.inFlight < c.reserve && held < f.unknownLimit()
+	return busy < f.bucketsByRight()
+}
+
+// bucketsByRight: an eighth of the workers, but so many that one bucket whose downstream hangs is not all of them.
+func (f *Fence) bucketsByRight() int64 {
+	if f.cfg.Workers < 4 {
+		return 1
+	}
+	return max(2, f.unknownLimit())
 }
 
 // entitled bounds what others keep free for a class: its reserve, or what it usually needs if that is more.
@@ -156,7 +168,7 @@ func (f *Fence) mayBorrow(c *class, free int64) bool {
 		turn += o.turn
 	}
 	if alone {
-		return true
+		return free > c.spare()
 	}
 	if !f.cfg.Without.NoProtect {
 		keep = max(keep, (c.others.value+500)/1000)
@@ -167,7 +179,19 @@ func (f *Fence) mayBorrow(c *class, free int64) bool {
 	if turn > 0 && !c.alarmed {
 		back = c.turnNow * level / (1000 * turn)
 	}
-	return free > max(1, keep-held-back)
+	return free > max(1, c.spare(), keep-held-back)
+}
+
+// spare is how many of the free workers a class leaves, whoever else is there: none, if its requests take what they should.
+// What is slow, or has yet to come back for the first time, may hold what it takes for as long as a client waits.
+func (c *class) spare() int64 {
+	switch {
+	case c.hold > 0 && c.hold <= c.target:
+		return 0
+	case c.unknown:
+		return c.limit
+	}
+	return 1
 }
 
 // stalled: for eight times as long as it should take, nothing of the class came back. What goes to its downstream now

@@ -70,6 +70,11 @@ func (s *script) state() core.Vector {
 	return s.v
 }
 
+// known gives a class of one key whose requests take 10 ms: alone, it has all workers from the start.
+func known(name string) core.ClassConfig {
+	return core.ClassConfig{Name: name, Keys: []string{name}, Hold: 10 * ms}
+}
+
 func classes(names ...string) (out []core.ClassConfig) {
 	for _, n := range names {
 		out = append(out, core.ClassConfig{Name: n, Keys: []string{n}})
@@ -80,7 +85,7 @@ func classes(names ...string) (out []core.ClassConfig) {
 // vectors builds all scenarios.
 func vectors() []core.Vector {
 	return []core.Vector{
-		reserve(), expired(), late(), full(), newest(), keys(), learned(), learnedEdge(), depth(), inherit(), cancel(), light(), resumed(), unknown(),
+		reserve(), expired(), late(), full(), newest(), keys(), learned(), learnedEdge(), depth(), inherit(), cancel(), light(), resumed(), unknown(), cold(), coldSmall(), shortened(),
 		clockStep(), pause(), silence(), backlog(), reload(), offOn(), switched(), panicking(), heldAll(), crowded(), lowRate(), stalled(), stoodAlone(), duplicates(),
 		played("slow", "4 workers; below one path the downstream gets ten times slower, and recovers", slowWorld(1), core.Parts{}),
 		played("freeze", "the downstream of one path stands still for 400 of every 500 ms", freezeWorld(), core.Parts{}),
@@ -210,6 +215,80 @@ func unknown() core.Vector {
 	return s.state()
 }
 
+func cold() core.Vector {
+	// a takes exactly what it may: as long as its target.
+	s := newScript("cold", "what is asked for alone, and has yet to come back or takes longer than its target, leaves workers; a quick class takes all; a bucket's loans are not held against the others", core.Config{Workers: 24, Classes: []core.ClassConfig{{Name: "a", Keys: []string{"a"}, Hold: 250 * ms}}})
+	arrive := func(key, edge string) int64 {
+		id := s.after(ms).arrive(key)
+		if s.granted() {
+			s.play(core.Step{At: s.now, Do: "edge", ID: id, Edge: edge})
+		}
+		return id
+	}
+	s.after(70_000 * ms)
+	var hung []int64
+	for range 28 {
+		hung = append(hung, arrive("x", "slow"))
+	}
+	y, z := arrive("y", "quick"), arrive("z", "other")
+	v := arrive("v", "other") // waits
+	for _, id := range []int64{y, z, v} {
+		s.after(ms).done(id, "")
+	}
+	for range 8 {
+		s.after(ms).done(arrive("y", "quick"), "")
+	}
+	s.after(400 * ms)
+	for _, id := range hung {
+		s.done(id, "")
+	}
+	// x and y have classes of their own now.
+	for _, key := range []string{"a", "x", "x", "y"} {
+		s.after(70_000 * ms)
+		first := s.id + 1
+		for range 28 {
+			s.arrive(key)
+		}
+		if key == "x" {
+			s.after(400 * ms)
+		}
+		for id := first; id <= s.id; id++ {
+			s.after(ms).done(id, "")
+		}
+	}
+	return s.state()
+}
+
+func shortened() core.Vector {
+	s := newScript("shortened", "what a peer without trust has asked for in too short a time teaches nothing, if it ends within the target; such a peer cannot ask for more than that", core.Config{Workers: 4, Classes: classes("a")})
+	serve := func(deadline, takes core.Time, outcome core.Outcome) {
+		id := s.offer(core.Step{Key: "a", Deadline: s.now + deadline, Shortens: true})
+		s.after(takes).done(id, outcome)
+	}
+	serve(100*ms, 90*ms, "")         // in time
+	serve(100*ms, 101*ms, "")        // late for itself
+	serve(100*ms, 250*ms, "")        // the same, and just in time for the target
+	serve(100*ms, 251*ms, "")        // late
+	serve(100*ms, 150*ms, core.Fail) // nobody's doing but the downstream's
+	serve(900*ms, 251*ms, "")        // late: 900 ms are not its to ask for
+	for range 5 {
+		s.after(ms).offer(core.Step{Key: "a", Deadline: s.now + 900*ms, Shortens: true})
+	}
+	s.ticked(s.now + 300*ms) // what waits has expired
+	return s.state()
+}
+
+func coldSmall() core.Vector {
+	s := newScript("cold-small", "of three workers, one is for what is not known, by right", core.Config{Workers: 3, Classes: classes("a")})
+	for _, key := range []string{"x", "x", "x", "y", "a"} {
+		s.after(ms).arrive(key)
+	}
+	for id := range int64(4) {
+		s.after(ms).done(id+1, "")
+	}
+	return s.state()
+}
+
 func full() core.Vector {
 	s := newScript("full", "a queue that is full sheds its oldest; without newest-first, the one that comes", core.Config{Workers: 1, Queue: 3, Classes: classes("a")})
 	for range 6 {
@@ -274,7 +353,7 @@ func learnedEdge() core.Vector {
 }
 
 func depth() core.Vector {
-	s := newScript("depth", "a service that is called again below itself keeps a worker for each deeper level", core.Config{Workers: 3, Classes: classes("a")})
+	s := newScript("depth", "a service that is called again below itself keeps a worker for each deeper level", core.Config{Workers: 3, Classes: []core.ClassConfig{known("a")}})
 	for range 4 {
 		s.after(ms).arrive("a")
 	}
@@ -447,7 +526,7 @@ func offOn() core.Vector {
 }
 
 func switched() core.Vector {
-	cfg := core.Config{Workers: 1, Queue: 2, Classes: classes("a")}
+	cfg := core.Config{Workers: 1, Queue: 2, Classes: []core.ClassConfig{known("a")}}
 	s := newScript("switched", "a reload leaves the switch as it is, unless its off is another than before", cfg)
 	shed := func() { // while the fence is on
 		for range 4 {
@@ -503,7 +582,7 @@ func panicking() core.Vector {
 }
 
 func heldAll() core.Vector {
-	s := newScript("held-all", "a class that was alone holds every worker; another comes, has nothing in flight, and waits for its reserve", core.Config{Workers: 4, Classes: classes("a", "b")})
+	s := newScript("held-all", "a class that was alone holds every worker; another comes, has nothing in flight, and waits for its reserve", core.Config{Workers: 4, Classes: []core.ClassConfig{known("a"), known("b")}})
 	s.after(61_000 * ms)
 	for range 4 {
 		s.arrive("a")

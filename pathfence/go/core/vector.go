@@ -17,6 +17,7 @@ type Step struct {
 	ID       int64   `json:"id,omitempty"`
 	Key      string  `json:"key,omitempty"`
 	Deadline Time    `json:"deadline,omitempty"`
+	Shortens bool    `json:"shortens,omitempty"`
 	Depth    int64   `json:"depth,omitempty"`
 	Parent   int64   `json:"parent,omitempty"`
 	Outcome  Outcome `json:"outcome,omitempty"` // of done; without one it is ok
@@ -32,7 +33,7 @@ func (f *Fence) Play(s Step) (Step, error) {
 	s.Then, s.States, s.Refused = nil, nil, false
 	switch s.Do {
 	case "arrive":
-		s.Then = f.Arrive(s.At, Request{ID: s.ID, Key: s.Key, Deadline: s.Deadline, Depth: s.Depth, Parent: s.Parent})
+		s.Then = f.Arrive(s.At, Request{ID: s.ID, Key: s.Key, Deadline: s.Deadline, Shortens: s.Shortens, Depth: s.Depth, Parent: s.Parent})
 	case "resume":
 		s.Then = f.Resume(s.At, s.ID, s.Key)
 	case "done":

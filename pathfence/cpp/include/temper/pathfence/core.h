@@ -33,6 +33,7 @@ struct Arrival {
     std::int64_t id = 0;
     std::string key;
     Time deadline = 0;       // absolute; 0: the class's target
+    bool shortens = false;   // the deadline may only shorten the target, as that of a peer that is not trusted
     std::int64_t depth = 0;  // how often its chain of calls has been in this service before
     std::int64_t parent = 0; // the request in flight that it is a part of; 0: none
 };
@@ -63,7 +64,6 @@ public:
     const Decisions& reload(Time now, const Config& config, bool& refused);
     const Decisions& off(Time now, bool off);
 
-    Time target(const std::string& key);  // of the class that the key is in now
     std::vector<ClassState> states() const;
     std::int64_t in_flight() const { return in_flight_; }
     std::int64_t waiting() const { return waiting_; }
@@ -88,6 +88,7 @@ private:
     void configure();
     Class* named(const std::string& name) const;
     std::int64_t unknown_limit() const;
+    std::int64_t buckets_by_right() const;
     Request* running(std::int64_t id) const;
     Request& add_request(std::int64_t id, Class& c);
     void remove_request(std::int64_t id);

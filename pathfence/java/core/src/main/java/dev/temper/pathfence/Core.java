@@ -78,7 +78,12 @@ final class Core {
         Request r = new Request(in.id(), in.key(), c);
         r.order = ++order;
         r.arrived = ledger.now;
-        r.deadline = in.deadline() != 0 ? in.deadline() : ledger.now + c.target;
+        long target = ledger.now + c.target;
+        r.deadline = in.deadline() != 0 ? in.deadline() : target;
+        if (in.deadline() != 0 && in.shortens()) {
+            r.expires = target;
+            r.deadline = Math.min(r.deadline, target);
+        }
         r.depth = Math.max(in.depth(), 0);
         ledger.waits(r);
         lending.arrived(c);
@@ -161,7 +166,9 @@ final class Core {
         c.touch(ledger.now);
         ledger.hold(c, -1);
         lending.turned(c);
-        if (r.outcome == Outcome.CANCEL) return;
+        // A peer that is not trusted, and has set itself a time that was too short, could make a path look slow.
+        boolean ownFault = r.outcome == Outcome.OK && ledger.now > r.deadline && ledger.now <= r.expires;
+        if (r.outcome == Outcome.CANCEL || ownFault) return;
         ledger.turns++;
         // What is over in less than half of the usual time without success was no work like the others'.
         if (r.outcome == Outcome.LIGHT && 2 * (ledger.now - r.granted) < c.hold) c.window.light++;
@@ -280,16 +287,6 @@ final class Core {
                 .filter(c -> !c.unknown || c.granted + c.shed > 0 || !c.queue.isEmpty())
                 .map(PathClass::state)
                 .toList();
-    }
-
-    /**
-     * The time that a request has which says nothing of it.
-     *
-     * @param key its key
-     * @return nanoseconds: the target of the key's class
-     */
-    long target(String key) {
-        return keys.classOf(key).target;
     }
 
     /**

@@ -286,7 +286,8 @@ public final class Fence implements AutoCloseable {
             late = closed;
             if (closed) return List.of();
             waiters.put(ticket, waiter);
-            return core.arrive(now, new Arrival(ticket, call.key(), deadline(core, now, call), call.depth(), parent));
+            long deadline = call.timeout() == 0 ? 0 : now + call.timeout();
+            return core.arrive(now, new Arrival(ticket, call.key(), deadline, call.shortens(), call.depth(), parent));
         }
     }
 
@@ -306,11 +307,6 @@ public final class Fence implements AutoCloseable {
             return decided;
         });
         return again[0];
-    }
-
-    private static long deadline(Core c, long now, Call call) {
-        if (call.timeout() == 0) return 0;
-        return now + (call.shortens() ? Math.min(call.timeout(), c.target(call.key())) : call.timeout());
     }
 
     /**
@@ -382,7 +378,7 @@ public final class Fence implements AutoCloseable {
             if (root.released())
                 throw new IllegalStateException(root + " was given back: a part of its request needs one of its own");
             part[0] = new Permit(this, ++lastId, root.of(), root.depth());
-            return c.arrive(now, new Arrival(part[0].id(), null, 0, 0, root.id()));
+            return c.arrive(now, new Arrival(part[0].id(), null, 0, false, 0, root.id()));
         });
         return part[0];
     }

@@ -31,7 +31,10 @@ final class Lending {
         return c.inFlight > 0 || ledger.now - c.seen < ACTIVE_FOR;
     }
 
-    /** Divides the workers among the active classes, by weight. All buckets together count as one class. */
+    /**
+     * Divides the workers among the active classes, by weight. All buckets together count as one class. Nobody has all
+     * workers by right: what is asked for next would find none.
+     */
     void shareOut() {
         long sum = 0;
         boolean bucket = false;
@@ -41,18 +44,28 @@ final class Lending {
             else sum += c.weight;
         }
         if (bucket) sum += DEFAULT_WEIGHT;
+        long workers = ledger.config.workers();
         for (PathClass c : ledger.classes) {
             if (c.unknown) c.reserve = 1;
-            else if (sum > 0) c.reserve = Math.max(1, ledger.config.workers() * c.weight / sum);
+            else if (sum > 0) c.reserve = Math.max(1, Math.min(workers * c.weight / sum, workers - 1));
         }
     }
 
+    /**
+     * Whether the next worker of a class is its own. Buckets have one each, as long as not too many do. What a bucket
+     * has borrowed is not counted: it would be held against the others when its downstream hangs.
+     */
     boolean withinReserve(PathClass c) {
         if (c.inFlight >= c.reserve) return false;
         if (!c.unknown) return true;
-        long held = 0;
-        for (int i = 0; i < ledger.buckets; i++) held += ledger.classes.get(i).inFlight;
-        return held < ledger.unknownLimit();
+        long busy = 0;
+        for (int i = 0; i < ledger.buckets; i++) if (ledger.classes.get(i).inFlight > 0) busy++;
+        return busy < bucketsByRight();
+    }
+
+    /** An eighth of the workers, but so many that one bucket whose downstream hangs is not all of them. */
+    private long bucketsByRight() {
+        return ledger.config.workers() < 4 ? 1 : Math.max(2, ledger.unknownLimit());
     }
 
     /** Remembers how much was wanted at once, after an arrival in class c. */
@@ -80,13 +93,13 @@ final class Lending {
             level += o.level;
             turn += o.turn;
         }
-        if (alone) return true;
+        if (alone) return free > c.spare();
         if (!ledger.config.without().protect()) keep = Math.max(keep, (c.others.value() + 500) / 1000);
         // What c gives back while the others' requests would wait for as long as they take anyhow.
         // Whoever stood still while others were answered gave back nothing that they could have used, and may do so
         // again.
         long back = turn > 0 && !c.alarmed ? c.turnNow * level / (1000 * turn) : 0;
-        return free > Math.max(1, keep - held - back);
+        return free > Math.max(Math.max(1, c.spare()), keep - held - back);
     }
 
     private boolean stalled(PathClass c) {

@@ -76,6 +76,15 @@ final class PathClass extends Limited {
         return Math.min(limit, Math.max(reserve, usual.value()));
     }
 
+    /**
+     * How many of the free workers it leaves, whoever else is there: none, if its requests take what they should.
+     * What is slow, or has yet to come back for the first time, may hold what it takes for as long as a client waits.
+     */
+    long spare() {
+        if (hold > 0 && hold <= target) return 0;
+        return unknown ? limit : 1;
+    }
+
     /** Whether it comes before another where both are within their reserve, or both are not. */
     boolean before(PathClass other) {
         long mine = inFlight * other.weight;

@@ -11,6 +11,8 @@ final class Request {
 
     long arrived;
     long deadline;
+    /** The target, where the deadline is one of a peer that is not trusted; else 0. */
+    long expires;
     long granted;
     long depth;
     /** Requests that run on this one's permit, itself included. */

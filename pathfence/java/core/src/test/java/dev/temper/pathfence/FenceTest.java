@@ -311,7 +311,7 @@ class FenceTest {
     void reloadAndOff() throws Exception {
         Permit first = fence.acquire(Call.of("a"));
         AtomicReference<Permit> second = new AtomicReference<>();
-        fence.submit(Call.of("a"), second::set, NEVER_REFUSED);
+        fence.submit(Call.of("b"), second::set, NEVER_REFUSED);
         assertThrows(ConfigException.class, () -> fence.reload(Config.builder(0).build()));
         Config.Builder many = Config.builder(2);
         for (int i = 0; i < 32; i++) many.add(ClassConfig.of("c" + i));

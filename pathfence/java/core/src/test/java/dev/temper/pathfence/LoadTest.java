@@ -110,7 +110,7 @@ class LoadTest {
         long before = 0;
         for (int i = 1; i <= 1_000_000; i++) {
             long now = i * 10_000L;
-            core.arrive(now, new Arrival(i, "forged" + i, 0, 0, 0));
+            core.arrive(now, new Arrival(i, "forged" + i, 0, false, 0, 0));
             core.edge(now, i, "edge" + i);
             core.done(now, i % 4 == 0 ? i - 200 : i, Outcome.OK); // some take long
             assertTrue(core.inFlight() < 16, "keys that nobody knows have every worker");
@@ -118,7 +118,7 @@ class LoadTest {
         }
         assertTrue(used() < before + 30_000_000, "a key costs memory");
         assertEquals(9, core.states().size(), "a, and the buckets");
-        List<Decision> decisions = core.arrive(1_000_000 * 10_000L, new Arrival(-1, "a", 0, 0, 0));
+        List<Decision> decisions = core.arrive(1_000_000 * 10_000L, new Arrival(-1, "a", 0, false, 0, 0));
         Decision last = decisions.get(decisions.size() - 1);
         assertEquals(Decision.Kind.GRANT, last.kind());
         assertEquals(-1, last.id());

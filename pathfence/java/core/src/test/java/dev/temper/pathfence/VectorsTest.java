@@ -48,7 +48,7 @@ class VectorsTest {
         StringBuilder out = new StringBuilder();
         for (JsonElement d : list(step, "then")) out.append(show(d.getAsJsonObject())).append('\n');
         for (JsonElement s : list(step, "states")) out.append(showState(s.getAsJsonObject())).append('\n');
-        if (step.has("refused") && step.get("refused").getAsBoolean()) out.append("refused\n");
+        if (is(step, "refused")) out.append("refused\n");
         return out.toString();
     }
 
@@ -59,7 +59,14 @@ class VectorsTest {
         List<Decision> decisions = new ArrayList<>();
         switch (text(s, "do")) {
             case "arrive" -> decisions = core.arrive(
-                    at, new Arrival(id, text(s, "key"), number(s, "deadline"), number(s, "depth"), number(s, "parent")));
+                    at,
+                    new Arrival(
+                            id,
+                            text(s, "key"),
+                            number(s, "deadline"),
+                            is(s, "shortens"),
+                            number(s, "depth"),
+                            number(s, "parent")));
             case "resume" -> decisions = core.resume(at, id, text(s, "key"));
             case "done" -> decisions = core.done(at, id, outcome(text(s, "outcome")));
             case "edge" -> decisions = core.edge(at, id, text(s, "edge"));
@@ -89,7 +96,7 @@ class VectorsTest {
     }
 
     private static String show(JsonObject d) {
-        boolean lent = d.has("lent") && d.get("lent").getAsBoolean();
+        boolean lent = is(d, "lent");
         return String.join(
                 " ", text(d, "do"), "" + number(d, "id"), text(d, "class"), "" + lent, text(d, "reason"), "" + number(d, "limit"));
     }
@@ -115,6 +122,10 @@ class VectorsTest {
 
     private static String text(JsonObject o, String name) {
         return o.has(name) ? o.get(name).getAsString() : "";
+    }
+
+    private static boolean is(JsonObject o, String name) {
+        return o.has(name) && o.get(name).getAsBoolean();
     }
 
     private static long number(JsonObject o, String name) {
