@@ -61,7 +61,7 @@ final class Admission {
         PathContext context = context(request);
         FencedRequest r = new FencedRequest(context, service, since);
         request.setAttribute(ATTRIBUTE, r);
-        Within.Caller caller = within.caller(request.getHeader(Within.HEADER));
+        Within.Caller caller = within.take(request.getHeader(Within.HEADER));
         Call call = context.call(service, trusted);
         long depth = Math.max(caller.depth(), call.depth());
         r.submit(fence, call.at(depth), depth > CIRCLE ? 0 : caller.permit());

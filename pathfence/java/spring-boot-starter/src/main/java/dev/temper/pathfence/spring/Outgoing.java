@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package dev.temper.pathfence.spring;
 
+import dev.temper.pathfence.PathContext;
+import dev.temper.pathfence.Permit;
 import dev.temper.pathfence.Serving;
 import java.net.URI;
 import java.util.Optional;
@@ -23,16 +25,36 @@ final class Outgoing {
     }
 
     /**
-     * Notes a call.
+     * Notes a call of the request that this thread serves.
      *
      * @param to what is called
-     * @param header takes the headers to send
+     * @return to be sent, each time that it is tried
      */
-    void calls(URI to, BiConsumer<String, String> header) {
+    Noted calls(URI to) {
         var onward = Serving.calls(edges.of(to));
         boolean peer = peers.have(to);
-        if (peer) onward.writeHttp(header);
-        if (peer || Peers.isLoopback(to)) within.write(header);
+        boolean ours = peer || Peers.isLoopback(to);
+        return new Noted(
+                peer ? onward : PathContext.NONE,
+                ours ? Serving.here().map(Serving::permit) : Optional.empty(),
+                within);
+    }
+
+    /** A call, with what it sends on, and the permit of who makes it where it may come back to this process. */
+    record Noted(PathContext onward, Optional<Permit> caller, Within within) {
+        /**
+         * Writes its headers.
+         *
+         * @param header takes them
+         * @return to be run once it is answered, or has failed
+         */
+        Runnable send(BiConsumer<String, String> header) {
+            onward.writeHttp(header);
+            if (caller.isEmpty()) return () -> {};
+            String name = within.name(caller.get());
+            header.accept(Within.HEADER, name);
+            return () -> within.forget(name);
+        }
     }
 
     /**

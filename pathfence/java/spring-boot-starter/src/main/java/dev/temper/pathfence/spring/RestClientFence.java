@@ -18,8 +18,13 @@ final class RestClientFence implements ClientHttpRequestInterceptor {
     @Override
     public ClientHttpResponse intercept(HttpRequest request, byte[] body, ClientHttpRequestExecution execution)
             throws IOException {
-        outgoing.calls(request.getURI(), request.getHeaders()::set);
-        ClientHttpResponse response = execution.execute(request, body);
+        Runnable over = outgoing.calls(request.getURI()).send(request.getHeaders()::set);
+        ClientHttpResponse response;
+        try {
+            response = execution.execute(request, body);
+        } finally {
+            over.run();
+        }
         var refusal = outgoing.refusal(
                 request.getURI(), response.getStatusCode().value(), response.getHeaders().getFirst(Outgoing.SHED));
         if (refusal.isEmpty()) return response;

@@ -17,9 +17,14 @@ final class WebClientFence implements ExchangeFilterFunction {
 
     @Override
     public Mono<ClientResponse> filter(ClientRequest request, ExchangeFunction next) {
-        ClientRequest.Builder sent = ClientRequest.from(request);
-        outgoing.calls(request.url(), (name, value) -> sent.headers(h -> h.set(name, value)));
-        return next.exchange(sent.build()).flatMap(response -> {
+        Outgoing.Noted call = outgoing.calls(request.url());
+        // Whoever asks again subscribes again, and what is never asked for has no name to be forgotten.
+        Mono<ClientResponse> answer = Mono.defer(() -> {
+            ClientRequest.Builder sent = ClientRequest.from(request);
+            Runnable over = call.send((name, value) -> sent.headers(h -> h.set(name, value)));
+            return next.exchange(sent.build()).doFinally(how -> over.run());
+        });
+        return answer.flatMap(response -> {
             var refusal = outgoing.refusal(
                     request.url(),
                     response.statusCode().value(),

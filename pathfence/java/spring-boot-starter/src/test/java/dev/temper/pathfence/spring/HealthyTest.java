@@ -3,6 +3,7 @@ package dev.temper.pathfence.spring;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import dev.temper.pathfence.Call;
 import dev.temper.pathfence.ClassState;
@@ -21,6 +22,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.mock.web.MockHttpServletRequest;
+import org.springframework.web.client.ResourceAccessException;
+import org.springframework.web.client.RestClient;
+import org.springframework.web.reactive.function.client.WebClient;
+import org.springframework.web.reactive.function.client.WebClientRequestException;
 
 /** An ordinary service with nothing slow in it: the fence refuses nothing that the plain pool would have served. */
 @Timeout(180)
@@ -133,17 +138,20 @@ class HealthyTest extends InServer {
         assertEquals("nested 7", get("/nested/deep/7").get().body());
     }
 
-    /** A path that is not known yet has the idle workers, of which a bucket's limit is one. */
+    /** A path that is not known yet has all idle workers but one, and that, too, once something of it has come back. */
     @ParameterizedTest
     @ValueSource(strings = {"tomcat", "jetty"})
     void idleWorkersServeWhatIsNotKnown(String server) throws Exception {
-        start(server);
-        shop.slow.shut();
-        var asked = ask("/slow", 4);
-        awaitInFlight(4);
-        shop.slow.open();
-        for (var a : asked) assertEquals("slow", a.get().body());
-        awaitInFlight(0);
+        start(server, "pathfence.target=10s");
+        for (int idle : new int[] {3, 4}) {
+            shop.slow.shut();
+            var asked = ask("/slow", 4);
+            awaitInFlight(idle);
+            awaitWaiting(4 - idle);
+            shop.slow.open();
+            for (var a : asked) assertEquals("slow", a.get().body());
+            awaitInFlight(0);
+        }
         assertNothingShed();
     }
 
@@ -171,7 +179,7 @@ class HealthyTest extends InServer {
     @ParameterizedTest
     @CsvSource({"tomcat, false", "jetty, false", "tomcat, true", "jetty, true"})
     void aServiceMayCallItself(String server, boolean trusted) throws Exception {
-        start(server, "pathfence.target=10s", "server.tomcat.threads.max=14", "pathfence.service=shop", "pathfence.trusted=" + trusted, trusted ? "pathfence.peers[0]=127.0.0.1" : "pathfence.peers=");
+        start(server, "pathfence.target=10s", "server.tomcat.threads.max=14", "pathfence.classes[0].name=calling", "pathfence.classes[0].keys[0]=GET:/calling", "pathfence.classes[0].hold=1ms", "pathfence.service=shop", "pathfence.trusted=" + trusted, trusted ? "pathfence.peers[0]=127.0.0.1" : "pathfence.peers=");
         shop.slow.shut();
         var asked = ask("/calling", 4);
         awaitInFlight(4);
@@ -184,24 +192,41 @@ class HealthyTest extends InServer {
         awaitInFlight(0);
     }
 
-    /** What says so is known of a request of this process, as long as it lasts. */
+    /** A call's name is good once, while the call lasts and the request that makes it has its permit. */
     @Test
     void nobodyElseSaysWhoCalls() throws Exception {
         start("tomcat", "pathfence.workers=1", "pathfence.target=500ms");
         Within within = context.getBean(Within.class);
-        List<String> said = new ArrayList<>();
-        try (Permit over = fence.acquire(Call.of("other"));
-                Serving.Scope here = new Serving(over, PathContext.NONE, "", System.nanoTime()).enter()) {
-            within.write((name, value) -> said.add(value));
-            assertEquals("fast", get("/fast", Within.HEADER, said.get(0)).get().body());
-            new Within().write((name, value) -> said.add(value));
-            said.add("x" + said.get(0));
-            said.add("none");
-            for (String forged : said.subList(1, 4))
-                assertEquals(503, get("/fast", Within.HEADER, forged).get().statusCode(), forged);
+        String late;
+        try (Permit over = fence.acquire(Call.of("other"))) {
+            String name = within.name(over);
+            assertEquals("fast", get("/fast", Within.HEADER, name).get().body());
+            String forgotten = within.name(over);
+            within.forget(forgotten);
+            for (String useless : List.of(name, forgotten, new Within().name(over), "x" + name, "none"))
+                assertEquals(503, get("/fast", Within.HEADER, useless).get().statusCode(), useless);
+            late = within.name(over);
         }
         try (Permit taken = fence.acquire(Call.of("other"))) {
-            assertEquals(503, get("/fast", Within.HEADER, said.get(0)).get().statusCode(), "the request is over");
+            assertEquals(503, get("/fast", Within.HEADER, late).get().statusCode(), "the request is over");
+        }
+    }
+
+    @Test
+    void aCallThatReachesNobodyLeavesNoName() throws Exception {
+        start("tomcat");
+        Within within = context.getBean(Within.class);
+        String nobody = "http://127.0.0.1:1/";
+        RestClient rest = context.getBean(RestClient.Builder.class).build();
+        WebClient web = context.getBean(WebClient.Builder.class).build();
+        try (Permit over = fence.acquire(Call.of("other"));
+                Serving.Scope here = new Serving(over, PathContext.NONE, "", System.nanoTime()).enter()) {
+            assertThrows(ResourceAccessException.class, () -> rest.get().uri(nobody).retrieve().toBodilessEntity());
+            assertEquals(0, within.underWay());
+            var call = web.get().uri(nobody).retrieve().toBodilessEntity();
+            assertEquals(0, within.underWay(), "nobody has subscribed");
+            for (int i = 0; i < 2; i++) assertThrows(WebClientRequestException.class, call::block);
+            while (within.underWay() > 0) Thread.onSpinWait();
         }
     }
 
