@@ -6,9 +6,12 @@ SHELL := /bin/bash
 GO ?= go
 CC ?= gcc
 
-# -buildvcs=false: equal sources give equal programs, committed or not, and the lab's hashes stay.
-GOFLAGS_REPRODUCIBLE := -trimpath -buildvcs=false
-GOFLAGS_STATIC := $(GOFLAGS_REPRODUCIBLE) -ldflags='-s -w'
+# For all of Go, whether it builds, tests or vets: with flags of its own, each would have every library compiled anew.
+# -trimpath and -buildvcs=false: equal sources give equal programs, committed or not, and the lab's hashes stay.
+# -vet=off: 'make lint' vets tests, too, and would read every library once more for another set of checks.
+export CGO_ENABLED := 0
+export GOFLAGS := -trimpath -buildvcs=false -vet=off
+STATIC := -ldflags='-s -w'
 CFLAGS_GUEST := -O2 -Wall -Wextra -Werror -D_GNU_SOURCE -static -pthread
 GUEST_LOAD := chain churn cost crowd httpload lateness mcload pgload preempt quantum reach readers redisload resize share spin web work
 
@@ -38,31 +41,31 @@ lab-deps:
 build: temper temper-lab kubectl-temper pathfence-top sched guest ## bin/temper, bin/temper-lab, bin/kubectl-temper, bin/pathfence, bin/scx_temper, and the lab's guest in build/
 
 temper: sched | bin
-	CGO_ENABLED=0 $(GO) build $(GOFLAGS_REPRODUCIBLE) $(STAMP) -o bin/temper ./cmd/temper
+	$(GO) build $(STAMP) -o bin/temper ./cmd/temper
 
 temper-lab: sched | bin
-	CGO_ENABLED=0 $(GO) build $(GOFLAGS_REPRODUCIBLE) $(STAMP) -o bin/temper-lab ./cmd/temper-lab
+	$(GO) build $(STAMP) -o bin/temper-lab ./cmd/temper-lab
 
 # It belongs to no scheduler.
 pathfence-top: | bin
-	CGO_ENABLED=0 $(GO) build $(GOFLAGS_REPRODUCIBLE) $(STAMP_COMMIT) -o bin/pathfence ./cmd/pathfence
+	$(GO) build $(STAMP_COMMIT) -o bin/pathfence ./cmd/pathfence
 
 temper-agent: sched | bin ## bin/temper-agent: what runs on a node of a cluster
-	CGO_ENABLED=0 $(GO) build $(GOFLAGS_REPRODUCIBLE) $(STAMP) -o bin/temper-agent ./cmd/temper-agent
+	$(GO) build $(STAMP) -o bin/temper-agent ./cmd/temper-agent
 
 temper-controller: sched | bin
-	CGO_ENABLED=0 $(GO) build $(GOFLAGS_REPRODUCIBLE) $(STAMP) -o bin/temper-controller ./cmd/temper-controller
+	$(GO) build $(STAMP) -o bin/temper-controller ./cmd/temper-controller
 
 kubectl-temper: sched | bin ## bin/kubectl-temper: the plugin for kubectl
-	CGO_ENABLED=0 $(GO) build $(GOFLAGS_REPRODUCIBLE) $(STAMP) -o bin/kubectl-temper ./cmd/kubectl-temper
+	$(GO) build $(STAMP) -o bin/kubectl-temper ./cmd/kubectl-temper
 
 sched: | bin build/guest
 	$(MAKE) -C sched
 
 guest: $(GUEST_LOAD:%=build/guest/%) | build/guest
-	CGO_ENABLED=0 $(GO) build $(GOFLAGS_STATIC) -o build/guest/init ./lab/guest
-	CGO_ENABLED=0 $(GO) build $(GOFLAGS_STATIC) -o build/guest/chaos ./lab/guest/chaos
-	CGO_ENABLED=0 $(GO) build $(GOFLAGS_STATIC) -o build/guest/goservice ./lab/guest/goservice
+	$(GO) build $(STATIC) -o build/guest/init ./lab/guest
+	$(GO) build $(STATIC) -o build/guest/chaos ./lab/guest/chaos
+	$(GO) build $(STATIC) -o build/guest/goservice ./lab/guest/goservice
 
 build/guest/%: lab/guest/load/%.c $(wildcard lab/guest/load/*.h) | build/guest
 	$(CC) $(CFLAGS_GUEST) -o $@ $< -lm
@@ -114,7 +117,7 @@ kubernetes-node: lab-deps kubernetes ## what a whole cluster needs beside: contr
 IMAGE := build/images/image
 LINKED := libbpf-dev,libelf-dev,zlib1g-dev,libzstd-dev,libc6-dev
 images: build temper-agent temper-controller | build/images ## Temper's container image, as an OCI archive, and its bill of materials: build/images/temper.tar, .cdx.json
-	cd tools/image && CGO_ENABLED=0 $(GO) build -o $(CURDIR)/$(IMAGE) .
+	cd tools/image && $(GO) build -o $(CURDIR)/$(IMAGE) .
 	$(IMAGE) temper.dev/temper:$(VERSION) build/images/temper.tar bin/temper-agent bin/scx_temper bin/temper bin/temper-controller
 	cd tools/sbom && $(GO) run . $(CURDIR)/build/images/temper.cdx.json $(addprefix $(CURDIR)/bin/,temper-agent scx_temper=$(LINKED) temper temper-controller)
 
@@ -125,7 +128,7 @@ e2e-quick: E2E := -test.run '^(TestNodeIsReady|TestAgentEnforces|TestKubeletAndR
 e2e-quick: ## of that, only: the node enforces, pods are in their tiers, and before their first instruction
 e2e e2e-quick: ON_SYSTEMD := $(if $(SYSTEMD),-systemd)
 e2e e2e-quick: lab-deps kubernetes-node images
-	CGO_ENABLED=0 $(GO) build $(GOFLAGS_STATIC) -o build/images/tierof ./test/e2e/tierof
+	$(GO) build $(STATIC) -o build/images/tierof ./test/e2e/tierof
 	$(GO) test -c -tags e2e -o build/e2e.test ./test/e2e
 	build/e2e.test -fetch $(ON_SYSTEMD)
 	cd test/e2e && timeout 3600 ../../scripts/e2e.sh ../../build/e2e.test -test.v $(E2E) $(ON_SYSTEMD) -image-tool $(CURDIR)/$(IMAGE) \
@@ -133,7 +136,7 @@ e2e e2e-quick: lab-deps kubernetes-node images
 
 # Linked statically: the guest has no C library.
 guest-tests: | build/guest
-	CGO_ENABLED=0 $(GO) test -c -trimpath -tags guest -o build/guest.test ./test/guest
+	$(GO) test -c -tags guest -o build/guest.test ./test/guest
 
 # AppArmor's profiles as the kernel takes them, whatever this host's has.
 ABI := /etc/apparmor.d/abi/3.0
@@ -251,9 +254,7 @@ lint: ## formatting, vet, the scheduler's headers, and whether the generated sou
 	@unformatted=$$(gofmt -l api cmd internal lab packaging pathfence test tools); \
 	if [ -n "$$unformatted" ]; then echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
 	$(MAKE) --no-print-directory -C sched headers
-	$(GO) vet ./...
-	$(GO) vet -tags guest,kubernetes,lab,scale,e2e,object,packages,host . ./test/... ./internal/capacity/...
-	$(GO) vet -tags pathfence ./pathfence/bench
+	$(GO) vet -tags guest,kubernetes,lab,scale,e2e,object,packages,host,pathfence ./...
 	cd pathfence/go && $(GO) vet ./...
 	cd tools/image && $(GO) vet .
 	cd tools/chart && $(GO) vet -tags kubernetes .

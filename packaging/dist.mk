@@ -56,7 +56,7 @@ kubectl-archives: sched ## kubectl-temper for Linux and macOS, and krew's manife
 	mkdir -p $(DIST)
 	set -e; for platform in $(PLATFORMS); do \
 		dir=build/kubectl/$$platform; mkdir -p $$dir; cp LICENSE $$dir/; \
-		CGO_ENABLED=0 GOOS=$${platform%-*} GOARCH=$${platform#*-} $(GO) build $(GOFLAGS_REPRODUCIBLE) $(STAMP) -o $$dir/kubectl-temper ./cmd/kubectl-temper; \
+		GOOS=$${platform%-*} GOARCH=$${platform#*-} $(GO) build $(STAMP) -o $$dir/kubectl-temper ./cmd/kubectl-temper; \
 		$(TAR) -C $$dir -c kubectl-temper LICENSE | gzip -9n >$(DIST)/kubectl-temper_$(VERSION)_$$platform.tar.gz; \
 	done
 	packaging/krew.sh $(VERSION) $(URL) $(DIST)/kubectl-temper_$(VERSION)_*.tar.gz >$(DIST)/kubectl-temper.yaml

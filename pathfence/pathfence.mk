@@ -28,7 +28,7 @@ pathfence-test: pathfence-build pathfence-bench-build pathfence-example ## the C
 
 pathfence-go-test: ## the Go tests: the algorithm with its vectors and simulation; HTTP and gRPC servers, with the race detector
 	cd pathfence/go && $(GO) test ./core/... ./internal/... ./pathfenceprom
-	cd pathfence/go && $(GO) test -race . ./pathfencegrpc
+	cd pathfence/go && CGO_ENABLED=1 $(GO) test -race . ./pathfencegrpc
 
 pathfence-java-build: ## the path plane's Java artifacts, into ~/.m2
 	$(PATHFENCE_MVN) --quiet install -DskipTests
@@ -55,7 +55,7 @@ pathfence-simulation: ## the simulation's table: all arms, scales, disturbances 
 pathfence-bench-build: ## the benchmark's programs, in build/pathfence/bench/
 	cmake -S pathfence/bench/cpp -B $(BENCH) >/dev/null
 	cmake --build $(BENCH)
-	CGO_ENABLED=0 $(GO) build $(GOFLAGS_STATIC) -o $(BENCH)/bench ./pathfence/bench
+	$(GO) build $(STATIC) -o $(BENCH)/bench ./pathfence/bench
 
 pathfence-bench-java-build: pathfence-java-build ## the benchmark's Java service
 	$(BENCH_MVN) package

@@ -22,13 +22,13 @@ of_kubernetes() (
 	IFS=. read -r major minor _ <<<"${version#v}"
 	# Without these it says v0.0.0-master, which clients that look at the version refuse.
 	stamp=k8s.io/component-base/version
-	CGO_ENABLED=0 go build -ldflags "-s -w -X $stamp.gitVersion=$version -X $stamp.gitMajor=$major -X $stamp.gitMinor=$minor" -o "$folder/$1" "$2"
+	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X $stamp.gitVersion=$version -X $stamp.gitMajor=$major -X $stamp.gitMinor=$minor" -o "$folder/$1" "$2"
 )
 
 # of MODULE PROGRAM PACKAGE
 of() (
 	cd "$1"
-	CGO_ENABLED=0 go build -ldflags '-s -w' -o "$folder/$2" "$3"
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o "$folder/$2" "$3"
 )
 
 # With seccomp, which the kubelet asks of every sandbox, and which is C; statically, since the node has no C library.
