@@ -1,6 +1,7 @@
 # The path plane: PathFence. Included from the top-level Makefile.
 .PHONY: pathfence-deps pathfence-build pathfence-test pathfence-go-test pathfence-java-build pathfence-java-test pathfence-sanitize pathfence-vectors pathfence-simulation pathfence-bench-build pathfence-bench-java-build pathfence-bench pathfence-bench-java pathfence-bench-lab pathfence-report pathfence-example
 
+export CMAKE_BUILD_PARALLEL_LEVEL := $(shell nproc)
 PATHFENCE_CPP := cd pathfence/cpp && cmake
 # Maven runs for a minute at most: time that a better compiler takes does not come back.
 MVN := MAVEN_OPTS="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC $$MAVEN_OPTS" mvn --batch-mode --no-transfer-progress
