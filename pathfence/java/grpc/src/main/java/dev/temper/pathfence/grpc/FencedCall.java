@@ -15,7 +15,11 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.locks.ReentrantLock;
 
-/** The executor of one call: holds the call's tasks back until the fence has decided. */
+/**
+ * The executor of one call: holds the call's tasks back until the fence has decided. A call of one request and one answer
+ * has its permit to the end. One with a stream has it while a thread works for it: between two messages it may wait for long.
+ * gRPC runs the tasks of a call one after another.
+ */
 final class FencedCall implements Executor {
     private static final ThreadLocal<FencedCall> HERE = new ThreadLocal<>();
 
@@ -23,6 +27,7 @@ final class FencedCall implements Executor {
     private final Executor refusals;
     private final PathContext context;
     private final String service;
+    private final boolean streams;
     private final long since = System.nanoTime();
     private final ReentrantLock lock = new ReentrantLock();
     private final List<Runnable> held = new ArrayList<>();
@@ -32,12 +37,17 @@ final class FencedCall implements Executor {
     private volatile String refused;
     private volatile boolean claimed;
     private volatile Outcome outcome = Outcome.OK;
+    private volatile boolean ended;
+    private Fence fence;
+    private boolean rests; // it has given its permit back, and may go on
+    private boolean resumed; // and has gone on at least once
 
-    FencedCall(Executor workers, Executor refusals, PathContext context, String service) {
+    FencedCall(Executor workers, Executor refusals, PathContext context, String service, boolean streams) {
         this.workers = workers;
         this.refusals = refusals;
         this.context = context;
         this.service = service;
+        this.streams = streams;
     }
 
     /** The call whose task this thread runs, or null. */
@@ -45,7 +55,8 @@ final class FencedCall implements Executor {
         return HERE.get();
     }
 
-    void submit(Fence fence, Call call, Context of) {
+    void submit(Fence to, Call call, Context of) {
+        fence = to;
         long ticket = fence.submit(call, p -> granted(p, of), this::refused);
         // The client went away, or its time is over: nobody waits any more.
         of.addListener(
@@ -61,9 +72,13 @@ final class FencedCall implements Executor {
             refused("expired");
             return;
         }
+        holds(p);
+        decide(workers);
+    }
+
+    private void holds(Permit p) {
         permit = p;
         serving = new Serving(p, context, service, since);
-        decide(workers);
     }
 
     private void refused(String reason) {
@@ -107,6 +122,7 @@ final class FencedCall implements Executor {
     }
 
     private void run(Runnable task) {
+        goOn();
         HERE.set(this);
         try {
             if (serving == null) task.run();
@@ -115,7 +131,23 @@ final class FencedCall implements Executor {
             HERE.set(null);
             // The first task starts the call: where another interceptor ended it, nobody else gives the permit back.
             if (!claimed) release(Outcome.CANCEL);
+            else if (streams) rest();
         }
+    }
+
+    /** The thread goes back. What was begun and goes on later teaches nothing, nor does what is left after that. */
+    private void rest() {
+        boolean whole = ended && !resumed;
+        release(whole || outcome != Outcome.OK ? outcome : Outcome.LIGHT);
+        rests = !ended;
+    }
+
+    /** It has a thread already, so it waits for no permit. */
+    private void goOn() {
+        if (!rests || ended) return;
+        rests = false;
+        resumed = true;
+        holds(fence.resume(context.path()));
     }
 
     String refused() {
@@ -129,6 +161,7 @@ final class FencedCall implements Executor {
 
     void ends(Outcome how) {
         outcome = how;
+        ended = true;
     }
 
     Outcome outcome() {

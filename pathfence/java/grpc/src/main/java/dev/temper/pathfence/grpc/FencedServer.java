@@ -10,6 +10,7 @@ import io.grpc.Deadline;
 import io.grpc.ForwardingServerCall.SimpleForwardingServerCall;
 import io.grpc.ForwardingServerCallListener.SimpleForwardingServerCallListener;
 import io.grpc.Metadata;
+import io.grpc.MethodDescriptor;
 import io.grpc.ServerBuilder;
 import io.grpc.ServerCall;
 import io.grpc.ServerCallExecutorSupplier;
@@ -111,7 +112,8 @@ public final class FencedServer {
         PathContext said = PathContext.readHttp(name -> header(headers, name));
         PathContext context = (trusted ? said : said.untrusted()).atMost(left());
         if (context.path().isEmpty()) context = context.withPath(keyOf(call.getMethodDescriptor().getFullMethodName()));
-        FencedCall c = new FencedCall(workers, apart, context, service);
+        boolean streams = call.getMethodDescriptor().getType() != MethodDescriptor.MethodType.UNARY;
+        FencedCall c = new FencedCall(workers, apart, context, service, streams);
         c.submit(fence, context.call(service, trusted), Context.current());
         return c;
     }

@@ -82,6 +82,7 @@ class GrpcTest {
             .build());
     private ExecutorService workers = Executors.newFixedThreadPool(WORKERS);
     private final CountDownLatch open = new CountDownLatch(1);
+    private final BlockingQueue<StreamObserver<String>> pending = new LinkedBlockingQueue<>();
     private Server server;
     private ManagedChannel channel;
 
@@ -121,10 +122,11 @@ class GrpcTest {
             method("stream").toBuilder().setType(MethodDescriptor.MethodType.BIDI_STREAMING).build();
 
     /** A handler that answers each message. */
-    private static StreamObserver<String> stream(StreamObserver<String> out) {
+    private StreamObserver<String> stream(StreamObserver<String> out) {
         return new StreamObserver<>() {
             @Override
             public void onNext(String in) {
+                if (in.equals("wait")) GrpcTest.this.await();
                 out.onNext(in);
             }
 
@@ -140,9 +142,9 @@ class GrpcTest {
 
     private void start(boolean trusted) throws Exception {
         ServerServiceDefinition.Builder service = ServerServiceDefinition.builder("posts");
-        for (String name : List.of("slow", "fast", "fails", "onward", "gated", "again", "aborts", "passes", "denied"))
+        for (String name : List.of("slow", "fast", "fails", "onward", "gated", "again", "aborts", "passes", "denied", "pending"))
             service.addMethod(method(name), ServerCalls.asyncUnaryCall((in, out) -> serve(name, out)));
-        service.addMethod(STREAM, ServerCalls.asyncBidiStreamingCall(GrpcTest::stream));
+        service.addMethod(STREAM, ServerCalls.asyncBidiStreamingCall(this::stream));
         NettyServerBuilder b =
                 NettyServerBuilder.forAddress(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
         b.addService(service.build());
@@ -159,6 +161,10 @@ class GrpcTest {
 
     private void serve(String name, StreamObserver<String> out) {
         String answer = name;
+        if (name.equals("pending")) {
+            pending.add(out);
+            return;
+        }
         if (name.equals("fails")) throw new IllegalStateException("a handler that fails");
         if (name.equals("aborts")) {
             out.onError(Status.ABORTED.asRuntimeException());
@@ -419,27 +425,80 @@ class GrpcTest {
     @Test
     void aCallUnderWayGivesItsPermitBackWhenItsWorkersAreShutDown() throws Exception {
         start(true);
-        BlockingQueue<String> heard = new LinkedBlockingQueue<>();
-        StreamObserver<String> requests = ClientCalls.asyncBidiStreamingCall(
-                channel.newCall(STREAM, CallOptions.DEFAULT), new StreamObserver<String>() {
-                    @Override
-                    public void onNext(String answer) {
-                        heard.add(answer);
-                    }
-
-                    @Override
-                    public void onError(Throwable e) {}
-
-                    @Override
-                    public void onCompleted() {}
-                });
-        requests.onNext("first");
-        assertEquals("first", heard.take());
-        assertEquals(1, fence.inFlight());
+        Future<String> asked = later("pending");
+        StreamObserver<String> answer = pending.take();
         workers.shutdown();
         assertTrue(workers.awaitTermination(60, TimeUnit.SECONDS));
-        requests.onNext("second");
+        assertEquals(1, fence.inFlight());
+        answer.onNext("late");
+        answer.onCompleted();
+        assertEquals("late", asked.get());
         awaitAll(0);
         assertEquals(0, failed());
+    }
+
+    /** Twice as many as there are workers, of which each has had one for a moment. */
+    @Test
+    void streamsThatWaitHoldNoWorker() throws Exception {
+        start(true);
+        List<Talk> talks = new ArrayList<>();
+        for (int i = 0; i < 2 * WORKERS; i++) {
+            talks.add(new Talk());
+            talks.get(i).say("first");
+            awaitAll(0);
+        }
+        assertEquals("fast", call(channel, "fast", CallOptions.DEFAULT));
+        for (Talk t : talks) t.say("second");
+        for (Talk t : talks) t.end();
+        awaitAll(0);
+        assertEquals(0, failed());
+        assertEquals(0, fence.states().stream().mapToLong(ClassState::shed).sum());
+    }
+
+    /** Between messages it waits, and while its thread works for one it counts. */
+    @Test
+    void aStreamThatWorksHoldsAWorker() throws Exception {
+        start(true);
+        Talk talk = new Talk();
+        talk.say("first");
+        awaitAll(0);
+        talk.requests.onNext("wait");
+        while (fence.inFlight() != 1) Thread.onSpinWait();
+        open.countDown();
+        assertEquals("wait", talk.heard.take());
+        awaitAll(0);
+        talk.end();
+    }
+
+    /** A client's side of a stream. */
+    private final class Talk implements StreamObserver<String> {
+        private final BlockingQueue<String> heard = new LinkedBlockingQueue<>();
+        private final StreamObserver<String> requests =
+                ClientCalls.asyncBidiStreamingCall(channel.newCall(STREAM, CallOptions.DEFAULT), this);
+
+        void say(String text) throws InterruptedException {
+            requests.onNext(text);
+            assertEquals(text, heard.take());
+        }
+
+        void end() throws InterruptedException {
+            requests.onCompleted();
+            assertEquals("the end", heard.take());
+        }
+
+        @Override
+        public void onNext(String answer) {
+            heard.add(answer);
+        }
+
+        @Override
+        public void onError(Throwable e) {
+            heard.add(e.toString());
+        }
+
+        @Override
+        public void onCompleted() {
+            heard.add("the end");
+        }
     }
 }
