@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package dev.temper.pathfence.spring;
 
+import dev.temper.pathfence.Config;
 import dev.temper.pathfence.Fence;
 import io.micrometer.core.instrument.binder.MeterBinder;
 import jakarta.servlet.DispatcherType;
@@ -8,7 +9,10 @@ import jakarta.servlet.Servlet;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
+import java.util.Objects;
+import java.util.Optional;
 import java.util.function.Supplier;
+import java.util.stream.Stream;
 import org.apache.catalina.valves.ValveBase;
 import org.eclipse.jetty.ee11.servlet.ServletContextHandler;
 import org.springframework.beans.factory.ObjectProvider;
@@ -40,6 +44,7 @@ import org.springframework.web.servlet.HandlerMapping;
 @ConditionalOnProperty(name = "pathfence.enabled", matchIfMissing = true)
 @EnableConfigurationProperties(PathfenceProperties.class)
 public class PathfenceAutoConfiguration {
+    private static final System.Logger LOG = System.getLogger(PathfenceAutoConfiguration.class.getName());
     private static final int SERVER_THREADS = 200; // what Tomcat and Jetty have if nobody says
 
     /** For the container. */
@@ -55,9 +60,11 @@ public class PathfenceAutoConfiguration {
     @Bean(destroyMethod = "close")
     @ConditionalOnMissingBean
     public Fence pathfence(PathfenceProperties properties, Environment environment) {
-        // Fewer than there are threads: some must be left to take requests in and to refuse them.
-        int threads = Math.min(threads(environment, "tomcat"), threads(environment, "jetty"));
-        Fence.Builder b = Fence.builder(properties.config(Math.max(1, threads * 3L / 4)));
+        int threads = threads(environment);
+        Config config = properties.config(workersFor(threads));
+        boolean virtual = environment.getProperty("spring.threads.virtual.enabled", Boolean.class, false);
+        if (config.workers() >= threads && !virtual) tellFewThreads(config.workers(), threads);
+        Fence.Builder b = Fence.builder(config);
         if (properties.config() != null) b.watch(properties.config(), PathfenceAutoConfiguration::tell);
         return b.build();
     }
@@ -72,15 +79,31 @@ public class PathfenceAutoConfiguration {
         return new Outgoing(new Edges(properties.edges()), new Peers(properties.peers()), within);
     }
 
-    private static int threads(Environment environment, String server) {
-        return environment.getProperty("server." + server + ".threads.max", Integer.class, SERVER_THREADS);
+    private static int threads(Environment environment) {
+        return Stream.of("tomcat", "jetty")
+                .map(server -> environment.getProperty("server." + server + ".threads.max", Integer.class))
+                .filter(Objects::nonNull)
+                .min(Integer::compare)
+                .orElse(SERVER_THREADS);
     }
 
-    private static void tell(java.util.Optional<String> error) {
-        System.Logger log = System.getLogger(PathfenceAutoConfiguration.class.getName());
+    /** Fewer than there are threads: some must be left to take requests in and to refuse them. */
+    private static long workersFor(int threads) {
+        return Math.max(1, threads * 3L / 4);
+    }
+
+    private static void tellFewThreads(long workers, int threads) {
+        LOG.log(
+                System.Logger.Level.WARNING,
+                "PathFence has " + workers + " workers, and the server " + threads + " threads: requests will wait for a"
+                        + " thread, where the fence does not see them. Set pathfence.workers to " + workersFor(threads)
+                        + ", or server.tomcat.threads.max (Jetty: server.jetty.threads.max) to more.");
+    }
+
+    private static void tell(Optional<String> error) {
         error.ifPresentOrElse(
-                e -> log.log(System.Logger.Level.ERROR, "the configuration stays as it was: " + e),
-                () -> log.log(System.Logger.Level.INFO, "the configuration's file is in force"));
+                e -> LOG.log(System.Logger.Level.ERROR, "the configuration stays as it was: " + e),
+                () -> LOG.log(System.Logger.Level.INFO, "the configuration's file is in force"));
     }
 
     /** Servlets. */

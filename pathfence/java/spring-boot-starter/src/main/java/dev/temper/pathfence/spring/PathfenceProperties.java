@@ -12,8 +12,10 @@ import org.springframework.boot.context.properties.ConfigurationProperties;
 import org.springframework.boot.context.properties.bind.DefaultValue;
 
 /**
- * What {@code pathfence.*} sets. Zero and null mean the default; {@link Config} has bounds and meanings.
+ * What {@code pathfence.*} sets. Zero and null mean the default; {@link Config} has bounds and meanings. A name that is not
+ * here is an error: it would be a setting that is not in force.
  *
+ * @param enabled whether there is a fence
  * @param config a JSON file with the configuration, watched and reloaded; then workers to classes are not read from here
  * @param workers permits; the default is three quarters of the server's threads
  * @param window what is measured is measured over such a time
@@ -31,8 +33,9 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
  * @param peers the hosts, with or without a port, that clients send on what travels with a request to; {@code *.shop.svc}
  *     is every host below {@code shop.svc}
  */
-@ConfigurationProperties("pathfence")
+@ConfigurationProperties(prefix = "pathfence", ignoreUnknownFields = false)
 public record PathfenceProperties(
+        @DefaultValue("true") boolean enabled,
         Path config,
         long workers,
         Duration window,

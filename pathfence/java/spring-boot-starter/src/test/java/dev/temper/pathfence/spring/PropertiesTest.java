@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+package dev.temper.pathfence.spring;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.reflect.RecordComponent;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
+
+/** What a user is told of properties: by the IDE, by an error, by a warning. */
+@Timeout(180)
+@ExtendWith(OutputCaptureExtension.class)
+class PropertiesTest extends InServer {
+    @Test
+    void everyPropertyIsDescribedForTheIDE() throws Exception {
+        JsonNode metadata;
+        try (var in = PathfenceProperties.class.getResourceAsStream("/META-INF/spring-configuration-metadata.json")) {
+            metadata = JsonMapper.builder().build().readTree(in);
+        }
+        List<String> wanted = new ArrayList<>();
+        for (RecordComponent c : PathfenceProperties.class.getRecordComponents())
+            wanted.add("pathfence." + c.getName().replaceAll("([A-Z])", "-$1").toLowerCase(Locale.ROOT));
+        List<String> described = new ArrayList<>();
+        for (JsonNode p : metadata.get("properties"))
+            if (p.path("description").asString("").length() > 10) described.add(p.get("name").asString());
+        wanted.removeAll(described);
+        assertEquals(List.of(), wanted, "properties without a description");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"pathfence.wokers", "pathfence.classes[0].kyes[0]"})
+    void aNameThatIsNoneIsAnError(String name, CapturedOutput output) {
+        assertThrows(RuntimeException.class, () -> start("tomcat", "pathfence.classes[0].name=own", name + "=7"));
+        assertTrue(output.getAll().contains("[" + name + "]"), output.getAll());
+    }
+
+    @ParameterizedTest
+    @CsvSource({"7, false, false", "8, false, true", "8, true, false"})
+    void moreWorkersThanThreadsAreTold(int workers, boolean virtual, boolean told, CapturedOutput output) {
+        start("tomcat", "pathfence.workers=" + workers, "spring.threads.virtual.enabled=" + virtual, "logging.level.root=WARN");
+        assertEquals(told, output.getAll().contains("PathFence has 8 workers, and the server 8 threads"), output.getAll());
+        assertFalse(told && !output.getAll().contains("Set pathfence.workers to 6"), output.getAll());
+    }
+}
