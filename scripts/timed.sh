@@ -16,7 +16,7 @@ mapfile -t tests < <(build/guest.test -test.list "$pattern")
 guest() { # TEST...
 	local names
 	names=$(IFS='|' && echo "$*")
-	timeout 2500 bin/temper-lab exec --timeout 2400s --cpus 3 --deterministic --file /guest.test=build/guest.test -- \
+	timeout 3600 bin/temper-lab exec --timeout 3500s --cpus 3 --deterministic --file /guest.test=build/guest.test -- \
 		/guest.test -test.v -test.run "^($names)\$"
 }
 
