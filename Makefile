@@ -28,7 +28,7 @@ include packaging/dist.mk
 include docs/docs.mk
 include pathfence/pathfence.mk
 
-.PHONY: version hogs vet-tools nightly reach scale capacity-scale images chart e2e e2e-quick kubernetes-node temper-agent temper-controller guest-tests kubernetes test-kubernetes generate kubectl-temper pathfence-top demo jvm-service records chaos soak kernels peers topologies test-chaos help deps lab-deps build temper temper-lab sched guest test test-unit test-path test-cluster test-guest test-timed test-lab lint check clean
+.PHONY: version hogs vet-tools nightly reach scale capacity-scale images chart e2e e2e-quick kubernetes-node temper-agent temper-controller guest-tests kubernetes test-kubernetes generate kubectl-temper pathfence-top demo jvm-service records chaos soak kernels peers topologies test-chaos help deps lab-deps build temper temper-lab sched guest test test-unit test-alone test-cluster test-guest test-timed test-lab lint check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -82,18 +82,15 @@ demo: lab-deps build ## what Temper does to two services, in about ten minutes; 
 records: build peers ## measure all that the claims stand on; takes about four hours, can be interrupted and run again
 	@scripts/records.sh records
 
-# Side by side: what asks for one CPU or waits, and what builds for long, which gives way. No two write the same programs. The
-# emulator's clock of test-timed and e2e-quick is not the host's.
+# Kubernetes' programs are built, and tried, beside all the rest: the former gives way, the latter waits for most of its time.
 test: deps build jvm-service test-unit test-packages ## the tests that CI runs
-	$(MAKE) --jobs=2 test-path test-cluster
-	$(MAKE) test-guest
-	$(MAKE) --jobs=2 test-timed e2e-quick
+	$(MAKE) --jobs=2 test-alone test-cluster
 
-test-path:
-	$(MAKE) --jobs=1 pathfence-go-test pathfence-test pathfence-java-test test-lab
+test-alone:
+	$(MAKE) --jobs=1 pathfence-go-test pathfence-test pathfence-java-test test-lab test-guest
 
 test-cluster:
-	nice $(MAKE) --jobs=1 test-kubernetes kubernetes-node
+	nice $(MAKE) --jobs=1 test-kubernetes
 
 # -count=1: of files outside of a module go does not notice that they have changed.
 test-unit: temper temper-lab kubectl-temper temper-agent temper-controller sched ## the tests that need no guest
@@ -168,7 +165,7 @@ topologies: build guest-tests ## fences, loans and SMT, on machines of several s
 			/guest.test -test.v -test.run '^TestTopology' || { status=$$?; cat build/console.log; exit $$status; } \
 	done
 
-test-timed: build guest-tests ## the tests of figures, on the deterministic machine
+test-timed: build guest-tests ## the tests of figures, on the deterministic machine; takes 20 minutes, on a slow host 45
 	scripts/timed.sh '^Test(Timed|Interrupted)'
 
 reach: build guest-tests ## what a user can reach, all tricks and locks of the threat model, on the deterministic machine; takes 20 minutes
@@ -187,7 +184,7 @@ vet-tools: ## vet the tools that stand on large libraries; takes 5 minutes
 	cd tools/chart && $(GO) vet -tags kubernetes .
 	cd tools/alerts && $(GO) vet .
 
-nightly: reach hogs vet-tools ## what takes too long for CI; takes 40 minutes
+nightly: reach hogs vet-tools test-timed e2e ## what takes too long for CI; takes 80 minutes
 
 # The same seed twice gives the same record, to the last digit; on the way, a bursty service and a
 # ladder that goes up and down.
