@@ -127,7 +127,8 @@ class GrpcTest {
             @Override
             public void onNext(String in) {
                 if (in.equals("wait")) GrpcTest.this.await();
-                out.onNext(in);
+                if (in.equals("later")) pending.add(out);
+                else out.onNext(in);
             }
 
             @Override
@@ -468,6 +469,23 @@ class GrpcTest {
         assertEquals("wait", talk.heard.take());
         awaitAll(0);
         talk.end();
+    }
+
+    /** Its end is no work: it takes no worker again, and teaches nothing. */
+    @Test
+    void aStreamThatEndsElsewhereTakesNoWorker() throws Exception {
+        start(true);
+        Talk talk = new Talk();
+        talk.requests.onNext("later");
+        StreamObserver<String> out = pending.take();
+        awaitAll(0);
+        long before = granted();
+        out.onCompleted();
+        assertEquals("the end", talk.heard.take());
+        assertTrue(server.shutdown().awaitTermination(60, TimeUnit.SECONDS));
+        workers.shutdown();
+        assertTrue(workers.awaitTermination(60, TimeUnit.SECONDS));
+        assertEquals(before, granted());
     }
 
     /** A client's side of a stream. */
