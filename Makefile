@@ -152,9 +152,9 @@ build/apparmor/%: $(PROFILES) | build/guest
 
 # Tests named TestTimed... measure time, and want the deterministic machine: test-timed.
 test-guest: build guest-tests $(PROFILED) ## scheduler, loader and agent in a real kernel, in an emulated machine
-	timeout 2000 bin/temper-lab exec --timeout 1800s --cpus 2 --console build/console.log --file /guest.test=build/guest.test \
+	timeout 3200 bin/temper-lab exec --timeout 3000s --cpus 2 --console build/console.log --file /guest.test=build/guest.test \
 		$(foreach p,$(PROFILED),--file /apparmor/$(notdir $p)=$p) -- \
-		/guest.test -test.v -test.timeout 29m -test.skip '^Test(Timed|Interrupted|Nightly|Topology|CoreScheduling)' || { status=$$?; cat build/console.log; exit $$status; }
+		/guest.test -test.v -test.timeout 48m -test.skip '^Test(Timed|Interrupted|Nightly|Topology|CoreScheduling)' || { status=$$?; cat build/console.log; exit $$status; }
 	bin/temper-lab survey --kernels 6.18 --check records/kernels.json
 	$(MAKE) topologies TOPOLOGIES='1x2x2 2x2x1'
 
