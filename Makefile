@@ -9,8 +9,10 @@ CC ?= gcc
 # For all of Go, whether it builds, tests or vets: with flags of its own, each would have every library compiled anew.
 # -trimpath and -buildvcs=false: equal sources give equal programs, committed or not, and the lab's hashes stay.
 # -vet=off: 'make lint' vets tests, too, and would read every library once more for another set of checks.
+# What the user has set stays.
 export CGO_ENABLED := 0
-export GOFLAGS := -trimpath -buildvcs=false -vet=off
+FLAGS := -trimpath -buildvcs=false -vet=off
+export GOFLAGS := $(filter-out $(FLAGS),$(GOFLAGS)) $(FLAGS)
 STATIC := -ldflags='-s -w'
 CFLAGS_GUEST := -O2 -Wall -Wextra -Werror -D_GNU_SOURCE -static -pthread
 GUEST_LOAD := chain churn cost crowd httpload lateness mcload pgload preempt quantum reach readers redisload resize share spin web work
@@ -165,7 +167,7 @@ topologies: build guest-tests ## fences, loans and SMT, on machines of several s
 			/guest.test -test.v -test.run '^TestTopology' || { status=$$?; cat build/console.log; exit $$status; } \
 	done
 
-test-timed: build guest-tests ## the tests of figures, on the deterministic machine; takes 20 minutes, on a slow host 45
+test-timed: build guest-tests ## the tests of figures, on the deterministic machine; takes 20 minutes and more
 	scripts/timed.sh '^Test(Timed|Interrupted)'
 
 reach: build guest-tests ## what a user can reach, all tricks and locks of the threat model, on the deterministic machine; takes 20 minutes
@@ -184,7 +186,7 @@ vet-tools: ## vet the tools that stand on large libraries; takes 5 minutes
 	cd tools/chart && $(GO) vet -tags kubernetes .
 	cd tools/alerts && $(GO) vet .
 
-nightly: reach hogs vet-tools test-timed e2e ## what takes too long for CI; takes 80 minutes
+nightly: reach hogs vet-tools test-timed e2e ## what takes too long for CI; 80 minutes, by their sum
 
 # The same seed twice gives the same record, to the last digit; on the way, a bursty service and a
 # ladder that goes up and down.
