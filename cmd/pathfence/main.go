@@ -11,8 +11,8 @@ import (
 func main() { cli.Main(newRootCommand()) }
 
 func newRootCommand() *cobra.Command {
-	root := cli.Prepare(&cobra.Command{Use: "pathfence", Short: "Watch the fences of services, and find what limits they start from"})
-	root.AddCommand(newTopCommand(), newProfileCommand())
+	root := cli.Prepare(&cobra.Command{Use: "pathfence", Short: "See what a fence does, watch those of services, and find what limits they start from"})
+	root.AddCommand(newDemoCommand(), newTopCommand(), newProfileCommand())
 	cli.HasVersion(root, temper.Release())
 	return root
 }

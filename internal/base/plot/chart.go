@@ -35,6 +35,11 @@ type Level struct {
 	Label string
 }
 
+// Span is a part of the x axis during which something was otherwise.
+type Span struct{ From, To float64 }
+
+const spanClass = 5 // whose colour is a grey
+
 // Chart is one plot.
 type Chart struct {
 	ID             string // unique on the page, of letters, digits and dashes
@@ -44,6 +49,8 @@ type Chart struct {
 	XTicks         []Tick
 	Series         []Series
 	Level          *Level
+	Spans          []Span // shaded
+	SpanName       string // what a shade is, for the legend
 	RunName        string // what a small dot is, for the legend: "one seed"
 	InvalidName    string // what a cross is
 	FromZero       bool   // the y axis starts at 0, unless it is logarithmic
@@ -119,6 +126,10 @@ func (c Chart) draw(b *strings.Builder) {
 	top := titleHeight + legendHeight*float64(c.legendRows())
 	x := c.xScale()
 	y := c.yScale(top)
+	for _, s := range c.Spans {
+		from, to := x.at(s.From), x.at(s.To)
+		fmt.Fprintf(b, `<g class="s%d"><rect stroke="none" opacity=".2" x="%.1f" y="%.1f" width="%.1f" height="%g"/></g>`, spanClass, from, top, to-from, plotHeight)
+	}
 	c.drawAxes(b, x, y, top)
 	if c.Level != nil {
 		at := y.at(c.Level.Y)

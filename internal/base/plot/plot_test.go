@@ -32,7 +32,11 @@ func example(random *rand.Rand) Chart {
 	if random.IntN(2) == 0 {
 		c.Level = &Level{scale, "the floor"}
 	}
-	c.RunName, c.InvalidName = "one seed", "invalid window"
+	for range random.IntN(3) {
+		from := 9 * random.Float64()
+		c.Spans = append(c.Spans, Span{from, from + random.Float64()})
+	}
+	c.RunName, c.InvalidName, c.SpanName = "one seed", "invalid window", "slow"
 	return c
 }
 
@@ -71,7 +75,7 @@ func TestChartsStayInTheirFrame(t *testing.T) {
 		err := elements(b.String(), func(e xml.StartElement) {
 			for _, a := range e.Attr {
 				switch a.Name.Local {
-				case "cx", "x1", "x2":
+				case "cx", "x1", "x2", "x", "width":
 					inside(a.Name.Local, a.Value, Width)
 				case "cy", "y1", "y2":
 					inside(a.Name.Local, a.Value, c.height())

@@ -88,6 +88,7 @@ func (c Chart) legend() []legendEntry {
 	if c.Level != nil {
 		add(true, c.Level.Label, fmt.Sprintf(`<path class="level" d="M0 0h%g"/>`, legendSample))
 	}
+	add(len(c.Spans) > 0, c.SpanName, fmt.Sprintf(`<g class="s%d"><rect stroke="none" opacity=".2" y="-7" width="%g" height="14"/></g>`, spanClass, legendSample))
 	add(runs > 0, c.RunName, fmt.Sprintf(`<circle class="run" cx="%g" cy="0" r="2.2"/>`, legendSample/2))
 	add(invalid > 0, c.InvalidName, fmt.Sprintf(`<path class="invalid" d="M%g -4l8 8m0 -8l-8 8"/>`, legendSample/2-4))
 	x, row := marginLeft, 0

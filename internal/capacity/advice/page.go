@@ -2,51 +2,29 @@ package advice
 
 import (
 	"cmp"
-	_ "embed"
 	"fmt"
 	"html"
 	"io"
 	"slices"
 	"strings"
 
+	"temper.dev/temper/internal/base/htmlpage"
 	"temper.dev/temper/internal/base/plot"
 )
-
-//go:embed page.css
-var style string
 
 // mostRows is how many rows of a table a page has. The JSON has all.
 const mostRows = 200
 
-// WriteHTML writes the advice as one page that loads nothing, in the reader's light or dark scheme. Not by html/template,
-// which keeps every method of every type in the program: 24 MB of kubectl-temper.
+// WriteHTML writes the advice as one page that loads nothing, in the reader's light or dark scheme.
 func (a *Advice) WriteHTML(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, `<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Capacity advice</title>
-<style>:root{%s}
-@media (prefers-color-scheme:dark){:root{%s}}
-%s%s</style>
-</head>
-<body>
-<h1>Capacity advice</h1>
-<div class="verdict">`, plot.LightColours, plot.DarkColours, plot.CSS, style)
+	htmlpage.Begin(&b, "Capacity advice")
+	b.WriteString("<div class=\"verdict\">")
 	for _, said := range a.verdict() {
 		fmt.Fprintf(&b, "<p>%s</p>", html.EscapeString(said))
 	}
-	b.WriteString("</div>\n<div class=\"charts\">\n")
-	charts := a.charts()
-	plot.Align(charts)
-	for _, c := range charts {
-		if err := c.Inline(&b); err != nil {
-			return err
-		}
-	}
 	b.WriteString("</div>\n")
+	htmlpage.Charts(&b, a.charts())
 	for _, s := range a.sections() {
 		s.writeHTML(&b)
 	}
@@ -57,43 +35,24 @@ func (a *Advice) WriteHTML(w io.Writer) error {
 		}
 		b.WriteString("</ul>\n")
 	}
-	b.WriteString("</body>\n</html>\n")
+	htmlpage.End(&b)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
 func (s section) writeHTML(b *strings.Builder) {
-	title := html.EscapeString(s.Title)
-	fmt.Fprintf(b, "<h2 id=\"%s\">%s</h2>\n", s.ID, title)
+	fmt.Fprintf(b, "<h2 id=\"%s\">%s</h2>\n", s.ID, html.EscapeString(s.Title))
 	if s.Said != "" {
 		fmt.Fprintf(b, "<p class=\"said\">%s</p>\n", html.EscapeString(s.Said))
 	}
 	if len(s.Rows) == 0 {
 		return
 	}
-	fmt.Fprintf(b, `<div class="wide" tabindex="0" role="region" aria-label="%s"><table><thead>`, title)
-	s.writeRow(b, `th scope="col"`, "th", s.Head)
-	b.WriteString("</thead><tbody>\n")
 	shown := min(len(s.Rows), mostRows)
-	for _, row := range s.Rows[:shown] {
-		s.writeRow(b, "td", "td", row)
-	}
-	b.WriteString("</tbody></table></div>\n")
+	htmlpage.Table(b, s.Title, s.Head, s.Rows[:shown], s.Words...)
 	if left := len(s.Rows) - shown; left > 0 {
 		fmt.Fprintf(b, "<p class=\"soft\">%d more rows are in the JSON (--json).</p>\n", left)
 	}
-}
-
-func (s section) writeRow(b *strings.Builder, open, end string, cells []string) {
-	b.WriteString("<tr>")
-	for i, cell := range cells {
-		class := ""
-		if i == 0 || slices.Contains(s.Words, i) {
-			class = ` class="words"`
-		}
-		fmt.Fprintf(b, "<%s%s>%s</%s>", open, class, html.EscapeString(cell), end)
-	}
-	b.WriteString("</tr>\n")
 }
 
 // charts show the nodes, the one with the most first: few nodes and a thousand alike.

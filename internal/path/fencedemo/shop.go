@@ -1,0 +1,128 @@
+package fencedemo
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	pathfence "temper.dev/temper/pathfence/go"
+)
+
+const (
+	workers   = 8
+	target    = 500 * time.Millisecond // within which an answer is in time
+	itemTakes = 5 * time.Millisecond
+	quick     = 20 * time.Millisecond // what the warehouse takes while all is well
+	slow      = 2 * time.Second       // and while it is not
+)
+
+// network is where servers listen and clients connect.
+type network struct {
+	listen func() (net.Listener, error)
+	dial   func(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// warehouse stands for a service that the shops call. Any number of calls are served at once.
+type warehouse struct{ takes atomic.Int64 }
+
+// ServeHTTP implements http.Handler.
+func (w *warehouse) ServeHTTP(out http.ResponseWriter, r *http.Request) {
+	if err := wait(r.Context(), time.Duration(w.takes.Load())); err == nil {
+		_, _ = io.WriteString(out, "in stock") // whoever does not read it has gone
+	}
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// shop is a service with two paths: items, which need nothing else, and orders, which call the warehouse.
+type shop struct {
+	fence *pathfence.Fence
+	url   string
+}
+
+// newShop is a shop whose pool has a fence, or, with plain, is the same pool without.
+func (s *servers) newShop(warehouse string, plain bool) (*shop, error) {
+	fence, err := pathfence.New(pathfence.Config{Service: "shop", Workers: workers, Target: target})
+	if err != nil {
+		return nil, err
+	}
+	s.onClose = append(s.onClose, fence.Close)
+	fence.Off(plain)
+	client := &http.Client{Transport: pathfence.Transport(s.transport())}
+	paths := http.NewServeMux()
+	paths.HandleFunc("GET /items/{id}", func(w http.ResponseWriter, r *http.Request) {
+		if wait(r.Context(), itemTakes) == nil {
+			_, _ = io.WriteString(w, "item\n") // whoever does not read it has gone
+		}
+	})
+	paths.HandleFunc("GET /orders/{id}", func(w http.ResponseWriter, r *http.Request) {
+		if _, _, err := get(r.Context(), client, warehouse); err != nil {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+		}
+	})
+	url, err := s.serve(fence.Handler(paths))
+	return &shop{fence: fence, url: url}, err
+}
+
+// servers are all that the demonstration has started.
+type servers struct {
+	net     network
+	onClose []func()
+}
+
+// serve serves in the background until close.
+func (s *servers) serve(h http.Handler) (url string, err error) {
+	listener, err := s.net.listen()
+	if err != nil {
+		return "", err
+	}
+	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(io.Discard, "", 0)}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = server.Serve(listener) // it ends by close only
+	}()
+	s.onClose = append(s.onClose, func() { _ = server.Close(); <-ended })
+	return "http://" + listener.Addr().String(), nil
+}
+
+// transport has connections of its own, as many as are needed.
+func (s *servers) transport() *http.Transport {
+	t := &http.Transport{DialContext: s.net.dial, MaxIdleConnsPerHost: 1024}
+	s.onClose = append(s.onClose, t.CloseIdleConnections)
+	return t
+}
+
+func (s *servers) close() {
+	for i := len(s.onClose) - 1; i >= 0; i-- {
+		s.onClose[i]()
+	}
+}
+
+// get reads an answer to its end.
+func get(ctx context.Context, client *http.Client, url string) (status int, header http.Header, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return 0, nil, err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, nil, err
+	}
+	_, err = io.Copy(io.Discard, response.Body)
+	return response.StatusCode, response.Header, errors.Join(err, response.Body.Close())
+}
