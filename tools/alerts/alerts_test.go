@@ -1,4 +1,4 @@
-// Package alerts tries out the chart's alerts and dashboard.
+// Package alerts tries out the alerts and dashboards of the chart and of PathFence.
 package alerts
 
 import (
@@ -21,7 +21,8 @@ import (
 
 const (
 	repository = "../.."
-	files      = repository + "/charts/temper/files"
+	chart      = repository + "/charts/temper/files"
+	fences     = repository + "/pathfence/monitoring"
 )
 
 func read(t *testing.T, path string) string {
@@ -33,10 +34,10 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// rules are the chart's alerts, as Prometheus itself reads and checks them.
-func rules(t *testing.T) map[string]rulefmt.Rule {
+// rules are the alerts of a folder, as Prometheus itself reads and checks them.
+func rules(t *testing.T, folder string) map[string]rulefmt.Rule {
 	t.Helper()
-	groups, errs := rulefmt.ParseFile(files+"/alerts.yaml", false, model.UTF8Validation, parser.NewParser(parser.Options{}), slog.New(slog.DiscardHandler))
+	groups, errs := rulefmt.ParseFile(folder+"/alerts.yaml", false, model.UTF8Validation, parser.NewParser(parser.Options{}), slog.New(slog.DiscardHandler))
 	if errs != nil {
 		t.Fatal(errs)
 	}
@@ -82,10 +83,8 @@ load 1m
   temper_overcommit_ready{reason="Guarded"} 0x30
   temper_problems{instance="n"} 0x30
 `
-	cases := map[string]struct {
-		raising string
-		value   float64
-	}{
+	alerts := rules(t, chart)
+	tryOut(t, alerts, map[string]string{"well": well, "off": off}, map[string]raising{
 		"TemperNotEnforced": {`temper_enforced{instance="n"} 0x30`, 0},
 		"TemperNoAgents":    {`up{instance="n"} 1x30`, 1},
 		"TemperAgentMissing": {"kube_daemonset_status_desired_number_scheduled{namespace=\"s\",daemonset=\"temper-agent\"} 3x30\n" +
@@ -103,30 +102,40 @@ load 1m
 		"TemperRealTimeStarves":   {"temper_real_time_cpus{instance=\"n\",starving=\"false\"} 3x30\n  temper_real_time_cpus{instance=\"n\",starving=\"true\"} 2x30", 2},
 		"TemperGapOverrun": {"temper_gap_overrun_seconds_bucket{instance=\"n\",le=\"0.002\"} 0x30\n" +
 			"  temper_gap_overrun_seconds_bucket{instance=\"n\",le=\"0.004\"} 0+100x30\n  temper_gap_overrun_seconds_bucket{instance=\"n\",le=\"+Inf\"} 0+100x30", 0.004},
+	})
+	// An old wait raises nothing: the figure never falls.
+	if raised := query(t, "load 1m\n  temper_tier_longest_wait_seconds{instance=\"n\",tier=\"critical\"} 3x30", alerts["TemperWaitTooLong"].Expr); len(raised) > 0 {
+		t.Errorf("a wait of half an hour ago: %v", raised)
 	}
-	alerts := rules(t)
+}
+
+// raising is what raises an alert, as series of one sample a minute, and the value that it then has.
+type raising struct {
+	series string
+	value  float64
+}
+
+// tryOut says of each alert whether its case raises it, and nothing else does.
+func tryOut(t *testing.T, alerts map[string]rulefmt.Rule, quiet map[string]string, cases map[string]raising) {
+	t.Helper()
 	for name, rule := range alerts {
 		c, ok := cases[name]
 		if !ok {
 			t.Errorf("%s is not tried out", name)
 			continue
 		}
-		for what, input := range map[string]string{"well": well, "off": off} {
+		for what, input := range quiet {
 			if raised := query(t, input, rule.Expr); len(raised) > 0 {
 				t.Errorf("%s is raised where all is %s: %v", name, what, raised)
 			}
 		}
-		raised := query(t, "load 1m\n  "+c.raising, rule.Expr)
+		raised := query(t, "load 1m\n  "+c.series, rule.Expr)
 		if len(raised) != 1 || raised[0].F < c.value*0.99 || raised[0].F > c.value*1.01 {
 			t.Errorf("%s: %v, not %v", name, raised, c.value)
 		}
 	}
 	if len(alerts) != len(cases) {
 		t.Errorf("%d alerts, %d cases", len(alerts), len(cases))
-	}
-	// An old wait raises nothing: the figure never falls.
-	if raised := query(t, "load 1m\n  temper_tier_longest_wait_seconds{instance=\"n\",tier=\"critical\"} 3x30", alerts["TemperWaitTooLong"].Expr); len(raised) > 0 {
-		t.Errorf("a wait of half an hour ago: %v", raised)
 	}
 }
 
@@ -148,10 +157,12 @@ func query(t *testing.T, input, expression string) promql.Vector {
 }
 
 func TestRunbooks(t *testing.T) {
-	book := read(t, repository+"/docs/runbooks.md")
-	for name, rule := range rules(t) {
-		if !strings.Contains(book, "\n## "+name+"\n") || rule.Annotations["runbook"] != "docs/runbooks.md#"+strings.ToLower(name) {
-			t.Errorf("%s has no runbook", name)
+	for folder, page := range map[string]string{chart: "docs/runbooks.md", fences: "pathfence/monitoring/README.md"} {
+		book := read(t, repository+"/"+page)
+		for name, rule := range rules(t, folder) {
+			if !strings.Contains(book, "\n## "+name+"\n") || rule.Annotations["runbook"] != page+"#"+strings.ToLower(name) {
+				t.Errorf("%s has no runbook", name)
+			}
 		}
 	}
 }
@@ -174,15 +185,17 @@ func metrics(t *testing.T, pages ...string) []string {
 	return names
 }
 
-// What alerts and the dashboard ask for is served, by agents or by kube-state-metrics.
+// What alerts and dashboards ask for is served, by agents, kube-state-metrics or a fence.
 func TestExpressionsNameMetricsThatThereAre(t *testing.T) {
-	served := append(metrics(t, "metrics.md", "agent-metrics.md", "controller-metrics.md"), "kube_deployment_status_replicas_available", "kube_daemonset_status_desired_number_scheduled", "kube_daemonset_status_number_ready")
-	for _, expression := range expressions(t) {
-		// What Grafana puts in.
-		expression = strings.NewReplacer("$__rate_interval", "5m", "$node", "n").Replace(expression)
-		for _, name := range asked(t, expression) {
-			if !slices.Contains(served, name) {
-				t.Errorf("%s: no agent serves %s", expression, name)
+	onNodes := append(metrics(t, "metrics.md", "agent-metrics.md", "controller-metrics.md"), "kube_deployment_status_replicas_available", "kube_daemonset_status_desired_number_scheduled", "kube_daemonset_status_number_ready")
+	for folder, served := range map[string][]string{chart: onNodes, fences: fenceMetrics(t)} {
+		for _, expression := range expressions(t, folder) {
+			// What Grafana puts in.
+			expression = strings.NewReplacer("$__rate_interval", "5m", "$node", "n", "$job", "j", "$instance", "i").Replace(expression)
+			for _, name := range asked(t, expression) {
+				if !slices.Contains(served, name) {
+					t.Errorf("%s: nobody serves %s", expression, name)
+				}
 			}
 		}
 	}
@@ -211,7 +224,7 @@ var tabled = regexp.MustCompile("(?m)^\\| \\[(Temper\\w+)\\]\\(runbooks\\.md#(\\
 func TestAlertsOfAHostAreTabled(t *testing.T) {
 	served := metrics(t, "metrics.md")
 	want := map[string]string{}
-	for name, rule := range rules(t) {
+	for name, rule := range rules(t, chart) {
 		if !slices.ContainsFunc(asked(t, rule.Expr), func(metric string) bool { return !slices.Contains(served, metric) }) {
 			want[name] = rule.Expr
 		}
@@ -228,9 +241,10 @@ func TestAlertsOfAHostAreTabled(t *testing.T) {
 	}
 }
 
-func expressions(t *testing.T) (list []string) {
+// expressions are those of a folder's alerts and dashboard.
+func expressions(t *testing.T, folder string) (list []string) {
 	t.Helper()
-	for _, rule := range rules(t) {
+	for _, rule := range rules(t, folder) {
 		list = append(list, rule.Expr)
 	}
 	var dashboard struct {
@@ -239,7 +253,7 @@ func expressions(t *testing.T) (list []string) {
 			Targets            []struct{ Expr string }
 		}
 	}
-	if err := json.Unmarshal([]byte(read(t, files+"/dashboard.json")), &dashboard); err != nil {
+	if err := json.Unmarshal([]byte(read(t, folder+"/dashboard.json")), &dashboard); err != nil {
 		t.Fatal(err)
 	}
 	for _, panel := range dashboard.Panels {

@@ -54,6 +54,22 @@ constexpr Metric kMetrics[] = {
     {"failed_total", "counter", "requests that failed", &ClassState::failed},
 };
 
+struct PoolMetric {
+    const char *name, *help;
+    std::int64_t (*value)(const State&);
+};
+
+constexpr PoolMetric kPoolMetrics[] = {
+    {"workers", "the pool", [](const State& s) { return s.workers; }},
+    {"off", "1 if the fence is switched off: the plain pool", [](const State& s) { return std::int64_t{s.off}; }},
+    {"config_error", "1 if the watched configuration is not in force",
+     [](const State& s) { return std::int64_t{!s.watch_error.empty()}; }},
+};
+
+std::string head(const std::string& name, const char* type, const char* help) {
+    return "# HELP " + name + " " + help + "\n# TYPE " + name + " " + type + "\n";
+}
+
 std::string number(const Metric& metric, std::int64_t value) {
     if (metric.value != &ClassState::hold) return std::to_string(value);
     char text[32];
@@ -78,9 +94,13 @@ std::string to_json(const State& state) {
 
 std::string to_metrics(const State& state) {
     std::string out;
+    for (const PoolMetric& m : kPoolMetrics) {
+        const std::string name = std::string("pathfence_") + m.name;
+        out += head(name, "gauge", m.help) + name + " " + std::to_string(m.value(state)) + "\n";
+    }
     for (const Metric& m : kMetrics) {
         const std::string name = std::string("pathfence_") + m.name;
-        out += "# HELP " + name + " " + m.help + "\n# TYPE " + name + " " + m.type + "\n";
+        out += head(name, m.type, m.help);
         for (const ClassState& c : state.classes) out += name + "{class=\"" + c.name + "\"} " + number(m, c.*m.value) + "\n";
     }
     return out;

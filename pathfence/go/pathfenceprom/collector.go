@@ -11,24 +11,42 @@ import (
 	pathfence "temper.dev/temper/pathfence/go"
 )
 
-type metric struct {
+// metric is one of a whole, which is a fence or a class.
+type metric[Whole any] struct {
 	desc  *prometheus.Desc
 	kind  prometheus.ValueType
-	value func(pathfence.ClassState) float64
+	value func(Whole) float64
 }
 
-func gauge(name, help string, value func(pathfence.ClassState) float64) metric {
-	return metric{prometheus.NewDesc("pathfence_"+name, help, []string{"class"}, nil), prometheus.GaugeValue, value}
+func gauge(name, help string, value func(pathfence.ClassState) float64) metric[pathfence.ClassState] {
+	return metric[pathfence.ClassState]{describe(name, help, "class"), prometheus.GaugeValue, value}
 }
 
-func counter(name, help string, value func(pathfence.ClassState) float64) metric {
+func counter(name, help string, value func(pathfence.ClassState) float64) metric[pathfence.ClassState] {
 	m := gauge(name, help, value)
 	m.kind = prometheus.CounterValue
 	return m
 }
 
-// metrics are those of ../../spec/state.md, the same in all languages.
-var metrics = []metric{
+func describe(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("pathfence_"+name, help, labels, nil)
+}
+
+func truth(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// Those of ../../spec/state.md, the same in all languages.
+var ofFence = []metric[pathfence.State]{
+	{describe("workers", "the pool"), prometheus.GaugeValue, func(s pathfence.State) float64 { return float64(s.Workers) }},
+	{describe("off", "1 if the fence is switched off: the plain pool"), prometheus.GaugeValue, func(s pathfence.State) float64 { return truth(s.Off) }},
+	{describe("config_error", "1 if the watched configuration is not in force"), prometheus.GaugeValue, func(s pathfence.State) float64 { return truth(s.WatchError != nil) }},
+}
+
+var ofClass = []metric[pathfence.ClassState]{
 	gauge("limit", "the most that may be in flight", func(c pathfence.ClassState) float64 { return float64(c.Limit) }),
 	gauge("reserve", "workers that it has a right to", func(c pathfence.ClassState) float64 { return float64(c.Reserve) }),
 	gauge("in_flight", "workers that it has", func(c pathfence.ClassState) float64 { return float64(c.InFlight) }),
@@ -50,15 +68,22 @@ func Collector(look func() pathfence.State) prometheus.Collector { return collec
 
 // Describe implements prometheus.Collector.
 func (collector) Describe(out chan<- *prometheus.Desc) {
-	for _, m := range metrics {
+	for _, m := range ofFence {
+		out <- m.desc
+	}
+	for _, m := range ofClass {
 		out <- m.desc
 	}
 }
 
 // Collect implements prometheus.Collector.
 func (c collector) Collect(out chan<- prometheus.Metric) {
-	for _, class := range c.look().Classes {
-		for _, m := range metrics {
+	state := c.look()
+	for _, m := range ofFence {
+		out <- prometheus.MustNewConstMetric(m.desc, m.kind, m.value(state))
+	}
+	for _, class := range state.Classes {
+		for _, m := range ofClass {
 			out <- prometheus.MustNewConstMetric(m.desc, m.kind, m.value(class), class.Name)
 		}
 	}

@@ -9,7 +9,10 @@ import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.binder.MeterBinder;
 import java.util.function.ToDoubleFunction;
 
-/** The state of each class as meters with the tag {@code class}, from the moment that there is such a class. */
+/**
+ * The state of the fence as meters, and of each class, with the tag {@code class}, from the moment that there is such a
+ * class.
+ */
 final class FenceMetrics implements MeterBinder {
     private static final double NANOS = 1e9;
 
@@ -21,6 +24,13 @@ final class FenceMetrics implements MeterBinder {
 
     @Override
     public void bindTo(MeterRegistry registry) {
+        whole(registry, "workers", "the pool", f -> f.config().workers());
+        whole(registry, "off", "1 if the fence is switched off: the plain pool", f -> f.config().off() ? 1 : 0);
+        whole(
+                registry,
+                "config.error",
+                "1 if the watched configuration is not in force",
+                f -> f.watchError().isPresent() ? 1 : 0);
         fence.onClass(name -> bind(registry, name));
     }
 
@@ -36,6 +46,13 @@ final class FenceMetrics implements MeterBinder {
         counter(registry, name, "shed", "requests that were refused", ClassState::shed);
         counter(registry, name, "missed", "requests that ended after their deadline", ClassState::missed);
         counter(registry, name, "failed", "requests that failed", ClassState::failed);
+    }
+
+    private void whole(MeterRegistry registry, String what, String about, ToDoubleFunction<Fence> of) {
+        Gauge.builder("pathfence." + what, fence, of)
+                .description(about)
+                .strongReference(true)
+                .register(registry);
     }
 
     private double value(String name, ToDoubleFunction<ClassState> of) {

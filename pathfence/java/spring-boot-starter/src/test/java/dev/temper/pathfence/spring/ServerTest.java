@@ -6,14 +6,21 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.temper.pathfence.ClassState;
+import io.micrometer.core.instrument.FunctionCounter;
 import io.micrometer.core.instrument.MeterRegistry;
+import java.io.IOException;
 import java.net.Socket;
 import java.net.http.HttpResponse;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -234,5 +241,25 @@ class ServerTest extends InServer {
         MeterRegistry meters = context.getBean(MeterRegistry.class);
         assertEquals(1.0, meters.get("pathfence.granted").tag("class", "own").functionCounter().count());
         assertEquals(4.0, meters.get("pathfence.limit").tag("class", "own").gauge().value());
+        assertEquals(4.0, meters.get("pathfence.workers").gauge().value());
+        assertEquals(0.0, meters.get("pathfence.off").gauge().value());
+        context.getBean(FenceEndpoint.class).off(true);
+        assertEquals(1.0, meters.get("pathfence.off").gauge().value());
+        assertEquals(agreedMetrics(), metrics(meters));
+    }
+
+    /** The names in the example that all languages are held to. */
+    private static Set<String> agreedMetrics() throws IOException {
+        try (Stream<String> lines = Files.lines(Path.of("../../spec/state/state.prom"))) {
+            return lines.filter(l -> l.startsWith("# TYPE ")).map(l -> l.split(" ")[2]).collect(Collectors.toSet());
+        }
+    }
+
+    /** What the meters are called in Prometheus. */
+    private static Set<String> metrics(MeterRegistry meters) {
+        return meters.getMeters().stream()
+                .filter(m -> m.getId().getName().startsWith("pathfence."))
+                .map(m -> m.getId().getName().replace('.', '_') + (m instanceof FunctionCounter ? "_total" : ""))
+                .collect(Collectors.toSet());
     }
 }
