@@ -33,7 +33,7 @@ func (a *answer) begin(status int) {
 	// A refusal of a peer is passed on as such: no client is to try again.
 	if reason := a.of.RefusedBelow(); reason != "" && status >= 500 {
 		a.Header().Set(wire.ShedHeader, reason)
-		a.Header().Set("retry-after", "1")
+		a.Header().Set("retry-after", a.of.retryAfter())
 	}
 	if kind, _, _ := mime.ParseMediaType(a.Header().Get("content-type")); kind == "text/event-stream" && outcomeOf(status) == OK {
 		a.of.permit.Idle() // from now on it waits for events

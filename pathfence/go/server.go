@@ -81,19 +81,19 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.next.ServeHTTP(w, r)
 		return
 	}
-	s, err := h.fence.Admit(r.Context(), Incoming{
+	s := h.fence.Prepare(r.Context(), Incoming{
 		Header:  func(name string) string { return header(r.Header, name) },
 		Key:     key,
 		Trusted: h.trusted != nil && h.trusted(r),
 	})
-	if err != nil {
+	if err := s.Admit(r.Context()); err != nil {
 		reason := "expired" // or the client has gone, and nobody reads why
 		var refused *RefusedError
 		if errors.As(err, &refused) {
 			reason = refused.Reason
 		}
 		w.Header().Set(wire.ShedHeader, reason)
-		w.Header().Set("retry-after", "1")
+		w.Header().Set("retry-after", s.retryAfter())
 		h.refuse(w, r, reason)
 		return
 	}

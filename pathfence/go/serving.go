@@ -2,7 +2,9 @@ package pathfence
 
 import (
 	"context"
+	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -69,6 +71,16 @@ func (f *Fence) Prepare(ctx context.Context, in Incoming) *Serving {
 
 // Admit waits for the permit of a request that was prepared.
 func (s *Serving) Admit(ctx context.Context) error { return s.permit.acquire(ctx) }
+
+// retryAfter is when a retry of such a request may help, in whole seconds, as ../spec/wire.md has it.
+func (s *Serving) retryAfter() string {
+	s.fence.mu.Lock()
+	drain := time.Duration(s.fence.core.Drain(s.carried.Path))
+	s.fence.mu.Unlock()
+	const most = time.Minute
+	seconds := int((min(max(drain, 1), most) + time.Second - 1) / time.Second)
+	return strconv.Itoa(seconds + rand.IntN(seconds+1))
+}
 
 // permitOf is the permit of a fence that the request has, or one of this process that waits for it.
 func (s *Serving) permitOf(f *Fence) *Permit {

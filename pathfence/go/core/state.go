@@ -29,14 +29,27 @@ func (f *Fence) States() []State {
 		if c.unknown && c.counts.Granted+c.counts.Shed == 0 && len(c.queue) == 0 {
 			continue
 		}
-		limit, reason := c.limit, c.reason
-		if c.group != nil && c.group.limit < limit {
-			limit, reason = c.group.limit, "together"
-		}
+		limit, reason := c.shownLimit()
 		out = append(out, State{c.name, limit, c.reserve, c.inFlight, int64(len(c.queue)), max(0, c.inFlight-c.reserve),
 			c.counts.Granted, c.counts.Shed, c.counts.Missed, c.counts.Failed, c.knee, c.hold, reason})
 	}
 	return out
+}
+
+// shownLimit is the most that the class may have in flight, and why.
+func (c *class) shownLimit() (limit int64, reason string) {
+	if c.group != nil && c.group.limit < c.limit {
+		return c.group.limit, "together"
+	}
+	return c.limit, c.reason
+}
+
+// Drain is in what time the requests of this key's class that wait or are in flight will have been served, as far as that is
+// known.
+func (f *Fence) Drain(key string) Time {
+	c := f.classOf(key)
+	limit, _ := c.shownLimit()
+	return (int64(len(c.queue)) + c.inFlight) * c.hold / max(1, limit)
 }
 
 // Pool is what is shown of all classes together.

@@ -289,6 +289,12 @@ final class Core {
                 .toList();
     }
 
+    /** In what time a class's requests will have been served: (waiting + in flight) x hold / limit. */
+    long drain(String key) {
+        ClassState s = keys.classOf(key).state();
+        return (s.queued() + s.inFlight()) * s.hold() / Math.max(1, s.limit());
+    }
+
     /**
      * The names of all classes.
      *

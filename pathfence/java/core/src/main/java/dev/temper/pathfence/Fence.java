@@ -481,6 +481,17 @@ public final class Fence implements AutoCloseable {
     }
 
     /**
+     * In what time the requests of a path's class that wait or are in flight will have been served, as far as that is
+     * known.
+     *
+     * @param key the path's
+     * @return nanoseconds; 0 where nothing is known
+     */
+    public long drain(String key) {
+        return reading(c -> c.drain(key));
+    }
+
+    /**
      * How many workers are taken.
      *
      * @return the permits that are out

@@ -58,7 +58,7 @@ final class FenceFilter implements Filter {
             ShedDownstreamException shed = shedBelow(e);
             if (clientIsGone(e)) outcome = Outcome.CANCEL;
             if (shed == null || response.isCommitted()) throw e;
-            FencedRequest.refuse(response, shed.reason());
+            r.refuse(response, shed.reason());
         } finally {
             // What goes on asynchronously does so without a worker; a dispatch that resumes it takes one again.
             r.release(request.isAsyncStarted() ? Outcome.LIGHT : outcome);

@@ -80,7 +80,7 @@ final class FenceHandler extends Handler.Wrapper {
         if (r.refused() == null) return super.handle(request, response, callback);
         response.setStatus(503);
         response.getHeaders().put("x-pf-shed", r.refused());
-        response.getHeaders().put("retry-after", "1");
+        response.getHeaders().put("retry-after", r.retryAfter());
         response.getHeaders().put("content-length", 0);
         response.write(true, null, callback);
         return true;

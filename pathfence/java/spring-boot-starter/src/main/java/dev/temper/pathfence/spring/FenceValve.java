@@ -55,7 +55,7 @@ final class FenceValve extends ValveBase {
 
     private void serve(FencedRequest r, Request request, Response response) throws IOException, ServletException {
         if (r.refused() != null) {
-            FencedRequest.refuse(response.getResponse(), r.refused());
+            r.refuse(response.getResponse(), r.refused());
             return;
         }
         try {

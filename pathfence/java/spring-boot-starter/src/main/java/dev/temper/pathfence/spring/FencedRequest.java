@@ -12,6 +12,7 @@ import jakarta.servlet.AsyncListener;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicReference;
 
 /**
@@ -29,6 +30,9 @@ final class FencedRequest implements AsyncListener {
         /** The server is done with it. */
         OVER
     }
+
+    private static final long SECOND = 1_000_000_000;
+    private static final long MAX_RETRY_AFTER = 60 * SECOND;
 
     private final PathContext context;
     private final String service;
@@ -153,12 +157,19 @@ final class FencedRequest implements AsyncListener {
     }
 
     /** Answers at once. */
-    static void refuse(HttpServletResponse response, String reason) throws IOException {
+    void refuse(HttpServletResponse response, String reason) throws IOException {
         response.setStatus(HttpServletResponse.SC_SERVICE_UNAVAILABLE);
         response.setHeader("x-pf-shed", reason);
-        response.setHeader("retry-after", "1");
+        response.setHeader("retry-after", retryAfter());
         response.setContentLength(0);
         response.flushBuffer();
+    }
+
+    /** When a retry of such a request may help, in whole seconds, as ../../spec/wire.md of PathFence has it. */
+    String retryAfter() {
+        long drain = Math.min(Math.max(fence.drain(context.path()), 1), MAX_RETRY_AFTER);
+        long seconds = (drain + SECOND - 1) / SECOND;
+        return Long.toString(seconds + ThreadLocalRandom.current().nextLong(seconds + 1));
     }
 
     @Override
