@@ -78,6 +78,7 @@ struct Core::Candidate {
     std::set<std::string> edges;
     std::int64_t quiet = 0;
     Time touched = 0;
+    Class* of = nullptr;  // once it is learned
 };
 
 // A sample as the limit's controller sees it; counts in thousandths.
@@ -187,6 +188,8 @@ struct Core::Limited {
     bool dip = false;            // this sample is taken below the limit
     std::int64_t last_dip = 0;   // the value of samples then
     Time cool_till = 0;          // samples that begin before it say nothing of the limit in force
+    std::int64_t punctual = 0;   // the part of the last answers that were in time, in thousandths, smoothed
+    bool timely = false;         // three quarters were once: what never was in time is not slow, its target is too short
     std::int64_t late = 0;       // samples in a row in which too much was late,
     std::int64_t late_done = 0;  // their completions,
     Time late_time = 0;          // and their length
@@ -202,6 +205,13 @@ struct Core::Limited {
     void touch(Time now, bool waited);
     // Counts a completion that was not cancelled.
     void finished(Time now, const Request& r);
+    // Gives the controller another target, which it has yet to meet.
+    void aim(Time to) {
+        if (to == target) return;
+        target = to;
+        punctual = 0;
+        timely = false;
+    }
 };
 
 struct Core::Class : Limited {
@@ -209,6 +219,7 @@ struct Core::Class : Limited {
     ClassLabel own_label;
     std::int64_t weight = 0;
     bool unknown = false;  // a bucket for keys without a class
+    bool learned = false;  // by its edges, not configured
     Time seen = 0;
     bool succeeded = false;  // something ended ok
 
@@ -236,11 +247,13 @@ struct Core::Class : Limited {
 
     std::int64_t demand() const { return in_flight + queue.size(); }
     std::int64_t entitled() const { return std::min(limit, std::max(reserve, usual.value)); }
-    // How many of the free workers it leaves, whoever else is there: none, if its requests take what they should. What is
-    // slow, or has yet to come back for the first time, may hold what it takes for as long as a client waits.
-    std::int64_t spare() const {
-        if (hold > 0 && hold <= target) return 0;
-        return unknown ? limit : 1;
+    // How many workers others leave to it now: as many as it has requests, if it is entitled to them; but no more than do what
+    // has come within a 256th of its target, or a few quick requests at once would take half of a pool.
+    std::int64_t wants() const {
+        std::int64_t d = demand();
+        if (d == 0) return 0;
+        if (hold > 0) d = std::min(d, (d * hold * 256 + target - 1) / target);
+        return std::min(d, entitled());
     }
     // Whether it has all that it may have, or its group does.
     bool full() const;

@@ -104,7 +104,7 @@ bool valid_name(const std::string& name) {
 
 Config checked(Config c) {
     fill(c.window, 100 * kMillisecond);
-    fill(c.target, 250 * kMillisecond);
+    fill(c.target, 1000 * kMillisecond);
     fill(c.grace, 20 * kMillisecond);
     fill(c.gamma_permille, 3000);
     fill(c.queue_max, 1024);

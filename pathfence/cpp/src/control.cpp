@@ -24,8 +24,11 @@ void Core::Limited::touch(Time now, bool waited) {
 
 void Core::Limited::finished(Time now, const Request& r) {
     ++window.done;
+    const bool good = r.outcome != Outcome::fail && now <= r.deadline;
+    punctual += ((good ? 1000 : 0) - punctual) / 16;
+    timely = timely || punctual >= 750;
+    window.good += good;
     if (r.outcome == Outcome::fail) return;
-    if (now <= r.deadline) ++window.good;
     holds.note(std::min(now - r.granted, kLongestHold));
     hold = holds.value();
 }
@@ -100,6 +103,8 @@ void Core::learn(Limited& l, const Window& w, Time length) {
 void Core::drift(Limited& l, const Window& w, Time length) {
     if (w.bound * 10 >= length || l.limit == config_.workers) {
         l.quiet_for = 0;
+    } else if (w.area > 0 && w.done == 0) {
+        return;  // what has yet to come back says nothing
     } else if (++l.quiet_for == 5) {
         l.quiet_for = 0;
         set_limit(l, l.limit + 1, "unused");
@@ -160,7 +165,7 @@ bool Core::undo(Limited& l, const Point& p) {
 
 // Shrinks the limit to what the downstream serves in half of the target, when what comes back is late.
 bool Core::cut(Limited& l, const Sample& s) {
-    if (s.good * 4 >= s.done * 3 || now_ < l.no_cut_until) {
+    if (!l.timely || s.good * 4 >= s.done * 3 || now_ < l.no_cut_until) {
         l.late = l.late_done = l.late_time = 0;
         return false;
     }

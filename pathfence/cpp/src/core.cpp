@@ -42,12 +42,14 @@ void Core::configure() {
         Class* c = named(k.name);
         if (!c) c = &add_class(k);
         c->weight = k.weight;
-        c->target = k.target;
+        c->aim(k.target);
         for (const auto& key : k.keys) configured_[key] = c;
     }
     each_limited([this](Limited& l) { l.limit = std::min(l.limit, config_.workers); });
-    for (auto& c : classes_)
+    for (auto& c : classes_) {
         if (c->unknown) c->limit = unknown_limit();
+        if (c->unknown || c->learned) c->aim(config_.target);
+    }
     share_out();
 }
 
@@ -140,7 +142,7 @@ const Core::Decisions& Core::arrive(Time now, const Arrival& in) {
     }
     if (r->depth > 0) {
         levels_[static_cast<std::size_t>(r->depth)] = now_;
-        nested_.push_back(r);
+        enqueue_nested(r);
     } else {
         enqueue(c, r);
     }
@@ -231,9 +233,7 @@ void Core::release(Request& r) {
     c.touch(now_);
     hold(c, -1);
     turned(c);
-    // A peer that is not trusted, and has set itself a time that was too short, could make a path look slow.
-    const bool own_fault = r.outcome == Outcome::ok && now_ > r.deadline && now_ <= r.expires;
-    if (r.outcome == Outcome::cancel || own_fault) return;
+    if (r.outcome == Outcome::cancel || hurried(r)) return;
     ++turns_;
     // What is over in less than half of the usual time without success was no work like the others'.
     if (r.outcome == Outcome::light && 2 * (now_ - r.granted) < c.hold)
@@ -241,6 +241,15 @@ void Core::release(Request& r) {
     else
         finished(c, r);
     if (r.outcome != Outcome::fail) learn_key(r.key);
+}
+
+// Whether a request has ended as it did because a peer that is not trusted has set it a time that was too short: late, or
+// failed, as what it calls does when the time is over. Such a peer could make a path look slow.
+bool Core::hurried(const Request& r) const {
+    if (now_ > r.expires) return false;
+    const bool over = now_ > r.deadline;
+    if (r.outcome == Outcome::fail) return over || 8 * (r.deadline - now_) <= r.deadline - r.arrived;
+    return r.outcome == Outcome::ok && over;
 }
 
 void Core::finished(Class& c, const Request& r) {

@@ -39,6 +39,7 @@ void Core::Group::add(Class& c) {
     if (members.empty() || c.target < target) target = c.target;
     members.push_back(&c);
     in_flight += c.in_flight;
+    timely = timely || c.timely;
     c.group = this;
 }
 

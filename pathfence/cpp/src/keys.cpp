@@ -14,6 +14,9 @@ std::uint64_t fnv1a(const std::string& s) {
     return h;
 }
 
+// No edge has such a name.
+std::string own_footprint(const std::string& key) { return "=" + key; }
+
 }  // namespace
 
 bool EdgeSet::settled(const std::string& edge) const {
@@ -32,9 +35,7 @@ void EdgeSet::add(const std::string& edge) {
 Core::Class& Core::class_of(const std::string& key) {
     if (const auto c = configured_.find(key); c != configured_.end()) return *c->second;
     if (!valid_name(key)) return *classes_[0];
-    if (const auto k = learned_.find(key); k != learned_.end())
-        for (const auto& [edges, c] : footprints_)
-            if (edges == k->second->edges) return *c;
+    if (const auto k = learned_.find(key); k != learned_.end()) return *k->second->of;
     return *classes_[fnv1a(key) % static_cast<std::uint64_t>(buckets_)];
 }
 
@@ -45,7 +46,7 @@ Core::Candidate* Core::candidate_for(const std::string& key) {
     if (configured_.count(key) || !valid_name(key)) return nullptr;
     if (const auto k = learned_.find(key); k != learned_.end()) return k->second.get();
     auto& s = slot(key);
-    if (!s || (s->key != key && now_ - s->touched >= kCandidateLife)) s = std::make_unique<Candidate>(Candidate{key, {}, 0, now_});
+    if (!s || (s->key != key && now_ - s->touched >= kCandidateLife)) s = std::make_unique<Candidate>(Candidate{key, {}, 0, now_, nullptr});
     return s->key == key ? s.get() : nullptr;
 }
 
@@ -62,7 +63,7 @@ const Core::Decisions& Core::edge(Time now, std::int64_t id, const std::string& 
     if (!k || k->edges.size() >= kMaxEdges || !k->edges.insert(edge).second) return decisions_;
     k->quiet = 0;
     // Where no class is left for the larger set, the key stays where it is.
-    if (learned_.count(r.key) && !adopt(k->edges)) k->edges.erase(edge);
+    if (learned_.count(r.key) && !adopt(*k)) k->edges.erase(edge);
     return decisions_;
 }
 
@@ -72,21 +73,41 @@ void Core::learn_key(const std::string& key) {
     Candidate* k = candidate_for(key);
     if (!k) return;
     k->touched = now_;
-    if (++k->quiet >= kLearnAfter && learned_.size() < kMaxKeys && adopt(k->edges)) learned_[key] = std::move(slot(key));
+    if (++k->quiet >= kLearnAfter && learned_.size() < kMaxKeys && adopt(*k)) learned_[key] = std::move(slot(key));
 }
 
-// Makes sure that there is a class for these edges.
-bool Core::adopt(const std::set<std::string>& edges) {
-    for (const auto& f : footprints_)
-        if (f.first == edges) return true;
+// What keys of one class have in common: their edges. A key without edges has nothing in common with any other, so it has a
+// class of its own; but the last class that is left is for all such that come later.
+std::set<std::string> Core::footprint(const Candidate& k) const {
+    if (!k.edges.empty()) return k.edges;
+    const std::set<std::string> own = {own_footprint(k.key)};
+    if (footprints_.count(own) || classes_.size() < static_cast<std::size_t>(buckets_) + kMaxClasses - 1) return own;
+    return {};
+}
+
+// Makes sure that there is a class for a candidate.
+bool Core::adopt(Candidate& k) {
+    const std::set<std::string> wanted = footprint(k);
+    if (const auto known = footprints_.find(wanted); known != footprints_.end()) {
+        k.of = known->second;
+        return true;
+    }
+    if (auto own = footprints_.extract({own_footprint(k.key)})) {  // what was its own goes with it
+        for (const std::string& edge : k.edges) uses(*k.of, edge);
+        own.key() = wanted;
+        footprints_.insert(std::move(own));
+        return true;
+    }
     if (classes_.size() == static_cast<std::size_t>(buckets_) + kMaxClasses) return false;
-    ClassConfig k;
-    k.name = "~" + std::to_string(static_cast<std::int64_t>(classes_.size()) - buckets_);
-    k.weight = kDefaultWeight;
-    k.target = config_.target;
-    Class& c = add_class(k);
-    for (const std::string& edge : edges) c.add_edge(edge);
-    footprints_.emplace_back(edges, &c);
+    ClassConfig config;
+    config.name = "~" + std::to_string(static_cast<std::int64_t>(classes_.size()) - buckets_);
+    config.weight = kDefaultWeight;
+    config.target = config_.target;
+    Class& c = add_class(config);
+    c.learned = true;
+    for (const std::string& edge : k.edges) c.add_edge(edge);
+    footprints_.emplace(wanted, &c);
+    k.of = &c;
     share_out();
     return true;
 }

@@ -59,8 +59,7 @@ void Core::note_demand(Class& c) {
     std::array<std::int64_t, kMaxBuckets + kMaxClasses> wants;
     std::int64_t sum = 0;
     for (const auto& o : classes_) {
-        const std::int64_t demand = o->demand();
-        const std::int64_t w = demand == 0 ? 0 : std::min(demand, o->entitled());
+        const std::int64_t w = o->wants();
         wants[static_cast<std::size_t>(o->index)] = w;
         sum += w;
     }
@@ -70,23 +69,42 @@ void Core::note_demand(Class& c) {
 
 bool Core::may_borrow(const Class& c, std::int64_t free) const {
     if (config_.without.lend || now_ < c.bar_until || stalled(c)) return false;
+    if (c.unknown && c.in_flight == 0) return free > kept_for_classes();
     std::int64_t keep = 0, held = 0, level = 0, turn = 0;
     bool alone = true;
     for (const auto& o : classes_) {
         if (o.get() == &c) continue;
         alone = alone && !active(*o);
-        const std::int64_t entitled = o->entitled();
-        keep += std::min(o->demand(), entitled);
-        held += std::min(o->in_flight, entitled);
+        const std::int64_t wants = o->wants();
+        keep += wants;
+        held += std::min(o->in_flight, wants);
         level += o->level;
         turn += o->turn;
     }
-    if (alone) return free > c.spare();
+    if (alone) return free > spare(c);
     if (!config_.without.protect) keep = std::max(keep, (c.others.value + 500) / 1000);
     // What c gives back while the others' requests would wait for as long as they take anyhow.
     // Whoever stood still while others were answered gave back nothing that they could have used, and may do so again.
     const std::int64_t back = turn > 0 && !c.alarmed ? c.turn_now * level / (1000 * turn) : 0;
-    return free > std::max({std::int64_t{1}, c.spare(), keep - held - back});
+    return free > std::max({std::int64_t{1}, spare(c), keep - held - back});
+}
+
+// How many workers a bucket leaves of which nothing is in flight. It may be that of a quick path beside others that hang, so
+// it leaves none for other buckets; for classes what they want now, and one while there are any.
+std::int64_t Core::kept_for_classes() const {
+    std::int64_t one = 0, want = 0;
+    for (auto c = classes_.begin() + buckets_; c != classes_.end(); ++c) {
+        if (active(**c)) one = 1;
+        want += std::max<std::int64_t>(0, (*c)->wants() - (*c)->in_flight);
+    }
+    return std::max(one, want);
+}
+
+// How many of the free workers a class leaves, whoever else is there: none, if its requests take what they should. What is
+// slow, or has yet to come back for the first time, may hold what it takes for as long as a client waits.
+std::int64_t Core::spare(const Class& c) const {
+    if (c.hold > 0 && c.hold <= c.target) return 0;
+    return c.unknown ? std::max(buckets_by_right(), config_.workers / 4) : 1;
 }
 
 bool Core::stalled(const Class& c) const {

@@ -26,6 +26,14 @@ void Core::enqueue(Class& c, Request* r) {
     shed(victim, "full");
 }
 
+// Lets a request wait that is in this service for a second time or more.
+void Core::enqueue_nested(Request* r) {
+    if (!config_.off && static_cast<std::int64_t>(nested_.size()) >= config_.queue_max)
+        shed(r, "full");
+    else
+        nested_.push_back(r);
+}
+
 std::int64_t Core::queue_max(const Class& c) const {
     if (c.hold == 0) return config_.queue_max;
     return std::min(config_.queue_max, std::max(kLeastQueue, kQueueScale * (c.unknown ? config_.workers : c.limit) * c.target / c.hold));

@@ -64,7 +64,7 @@ func orDefault(v *int64, d int64) {
 // withDefaults fills what is not set, and refuses what is out of bounds.
 func (c Config) withDefaults() (Config, error) {
 	orDefault(&c.Window, 100*ms)
-	orDefault(&c.Target, 250*ms)
+	orDefault(&c.Target, 1000*ms)
 	orDefault(&c.Grace, 20*ms)
 	orDefault(&c.Gamma, 3000)
 	orDefault(&c.Queue, 1024)

@@ -39,6 +39,8 @@ type limited struct {
 	dip      bool  // this sample is taken below the limit
 	lastDip  int64 // the value of samples then
 
+	punctual   int64 // the part of the last answers that were in time, in thousandths, smoothed
+	timely     bool  // three quarters were once: what never was in time is not slow, its target is too short
 	late       int64 // samples in a row that were late,
 	lateDone   int64 // their completions,
 	lateTime   Time  // and how long they took
@@ -46,6 +48,13 @@ type limited struct {
 	cutGood    int64 // goodput before that cut, as a point's
 	noCutUntil Time  // the next cut, after one was undone
 	cutPause   Time  // how long the wait was: doubled with each in a row
+}
+
+// aim gives a limit's controller another target, which it has yet to meet.
+func (l *limited) aim(target Time) {
+	if target != l.target {
+		l.target, l.punctual, l.timely = target, 0, false
+	}
 }
 
 // cap is the limit in force.
@@ -96,6 +105,9 @@ func (f *Fence) drift(l *limited, w window, length Time) {
 	if w.bound*10 >= length || l.limit == f.cfg.Workers {
 		l.quietFor = 0
 		return
+	}
+	if w.area > 0 && w.done == 0 {
+		return // what has yet to come back says nothing
 	}
 	l.quietFor++
 	if l.quietFor == 5 {
@@ -161,7 +173,7 @@ func (f *Fence) regime(l *limited, p point) {
 // cut shrinks the limit to what the downstream serves in half of the target, when two samples in a row came back too
 // late, or all of one. Where the limit is there already, four in a row make it an eighth smaller.
 func (f *Fence) cut(l *limited, s sample) bool {
-	if s.good*4 >= s.done*3 || f.now < l.noCutUntil {
+	if !l.timely || s.good*4 >= s.done*3 || f.now < l.noCutUntil {
 		l.late, l.lateDone, l.lateTime = 0, 0, 0
 		return false
 	}

@@ -43,6 +43,7 @@ type class struct {
 	index   int
 	weight  int64
 	unknown bool // one of the buckets for keys without a class
+	learned bool // by its edges, not configured
 	seen    Time // last arrival
 	queue   []*request
 	stands  Time // since then the queue has not been empty, if it is not
@@ -125,7 +126,8 @@ func (f *Fence) configure() {
 		if c == nil {
 			c = f.addClass(cc)
 		}
-		c.weight, c.target = cc.Weight, cc.Target
+		c.weight = cc.Weight
+		c.aim(cc.Target)
 		for _, k := range cc.Keys {
 			f.keys.configured[k] = c.index
 		}
@@ -136,6 +138,9 @@ func (f *Fence) configure() {
 	for _, c := range f.classes {
 		if c.unknown {
 			c.limit = f.unknownLimit()
+		}
+		if c.unknown || c.learned {
+			c.aim(f.cfg.Target)
 		}
 	}
 	f.shareOut()
@@ -244,7 +249,7 @@ func (f *Fence) Arrive(now Time, in Request) []Event {
 	f.waiting[r.id] = r
 	if r.depth > 0 {
 		f.levels[r.depth] = f.now
-		f.nested = append(f.nested, r)
+		f.enqueueNested(r)
 	} else {
 		f.enqueue(c, r)
 	}
@@ -310,8 +315,7 @@ func (f *Fence) release(r *request) {
 	c.touch(f.now)
 	f.hold(c, -1)
 	f.turned(c)
-	// A peer without trust that has set itself a time that was too short could make a path look slow.
-	if r.outcome == Cancel || r.outcome == OK && f.now > r.deadline && f.now <= r.expires {
+	if r.outcome == Cancel || f.hurried(r) {
 		return
 	}
 	f.turns++
@@ -325,6 +329,16 @@ func (f *Fence) release(r *request) {
 	if r.outcome != Fail {
 		f.learnKey(r.key)
 	}
+}
+
+// hurried says whether a request has ended as it did because a peer without trust has set it a time that was too short: late,
+// or failed, as what it calls does when the time is over. Such a peer could make a path look slow.
+func (f *Fence) hurried(r *request) bool {
+	if f.now > r.expires {
+		return false
+	}
+	over := f.now > r.deadline
+	return r.outcome == OK && over || r.outcome == Fail && (over || 8*(r.deadline-f.now) <= r.deadline-r.arrived)
 }
 
 // hold takes permits, or gives them back.

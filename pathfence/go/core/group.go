@@ -147,6 +147,7 @@ func (g *group) add(c *class) {
 	}
 	g.members = append(g.members, c)
 	g.inFlight += c.inFlight
+	g.timely = g.timely || c.timely
 	c.group = g
 }
 

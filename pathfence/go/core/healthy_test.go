@@ -26,7 +26,8 @@ func (e *ends) Pop() any {
 }
 
 // A service of 16 workers that nothing is wrong with: requests of 60 ms, some of which a busy machine makes longer, and a
-// target of 250 ms. From a cold start on, nothing is refused, whatever comes in late.
+// target of 250 ms; or whose requests take longer than the target. From a cold start on, nothing is refused, whatever comes
+// in late.
 func TestAHealthyServiceRefusesNothing(t *testing.T) {
 	const seed = 3
 	for _, c := range []struct {
@@ -34,27 +35,44 @@ func TestAHealthyServiceRefusesNothing(t *testing.T) {
 		rate  float64
 		noise float64 // the part of requests that take 100 ms longer, by the mean
 		burst int     // come at once each second
+		takes core.Time
+		warm  core.Time // until when each request takes ten times as long
+		other bool      // bursts are of another path, whose requests take 1 ms; and the target is 1 s
 	}{
-		{"steady", 100, 0, 0},
-		{"half of what it can do", 150, 0, 0},
-		{"a busy machine", 100, 0.3, 0},
-		{"a very busy machine", 80, 0.5, 0},
-		{"bursts that drain", 20, 0, 60},
+		{"steady", 100, 0, 0, 60 * ms, 0, false},
+		{"half of what it can do", 150, 0, 0, 60 * ms, 0, false},
+		{"a busy machine", 100, 0.3, 0, 60 * ms, 0, false},
+		{"a very busy machine", 80, 0.5, 0, 60 * ms, 0, false},
+		{"bursts that drain", 20, 0, 60, 60 * ms, 0, false},
+		{"longer than the target", 3, 0, 0, 2000 * ms, 0, false},
+		{"slow at the start", 15, 0, 0, 60 * ms, 3000 * ms, false},
+		{"beside bursts of a quick path", 200, 0, 12, 60 * ms, 0, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, seed))
-			f, err := core.New(core.Config{Workers: 16, Classes: classes("a")}, 0)
+			target := 250 * ms
+			if c.other {
+				target *= 4
+			}
+			f, err := core.New(core.Config{Workers: 16, Target: target, Classes: classes("a", "b")}, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var now, next, tick, burst core.Time
 			var running ends
 			id := int64(0)
+			other := map[int64]bool{}
 			hear := func(events []core.Event) {
 				for _, e := range events {
 					switch e.Do {
 					case "grant":
-						d := 60 * ms
+						d := c.takes
+						if now < c.warm {
+							d *= 10
+						}
+						if other[e.ID] {
+							d = ms
+						}
 						if r.Float64() < c.noise {
 							d += core.Time(r.ExpFloat64() * 100 * float64(ms))
 						}
@@ -64,9 +82,10 @@ func TestAHealthyServiceRefusesNothing(t *testing.T) {
 					}
 				}
 			}
-			come := func() {
+			come := func(key string) {
 				id++
-				hear(f.Arrive(now, core.Request{ID: id, Key: "a"}))
+				other[id] = key == "b"
+				hear(f.Arrive(now, core.Request{ID: id, Key: key}))
 			}
 			for now < 30_000*ms {
 				switch now = min(next, tick, burst); {
@@ -79,11 +98,15 @@ func TestAHealthyServiceRefusesNothing(t *testing.T) {
 				case now == burst:
 					burst += 1000 * ms
 					for range c.burst {
-						come()
+						if c.other {
+							come("b")
+						} else {
+							come("a")
+						}
 					}
 				default:
 					next = now + core.Time(r.ExpFloat64()/c.rate*1e9)
-					come()
+					come("a")
 				}
 			}
 		})

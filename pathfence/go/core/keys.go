@@ -50,6 +50,7 @@ type candidate struct {
 	key     string
 	edges   []string // sorted
 	quiet   int64    // completions since the last new edge
+	class   int      // once it is learned
 	touched Time
 }
 
@@ -61,7 +62,18 @@ type keyTable struct {
 	footprints map[string]int        // class by edges
 }
 
-func footprint(edges []string) string { return strings.Join(edges, ",") }
+// footprint is what keys of one class have in common: their edges. A key without edges has nothing in common with any
+// other, so it has a class of its own; but the last class that is left is for all such that come later.
+func (f *Fence) footprint(k *candidate) string {
+	if len(k.edges) > 0 {
+		return strings.Join(k.edges, ",")
+	}
+	own := "=" + k.key
+	if _, known := f.keys.footprints[own]; known || len(f.classes) < int(f.buckets)+maxClasses-1 {
+		return own
+	}
+	return ""
+}
 
 // classOf gives the class of a request with this key.
 func (f *Fence) classOf(key string) *class {
@@ -72,7 +84,7 @@ func (f *Fence) classOf(key string) *class {
 		return f.classes[i]
 	}
 	if k := f.keys.learned[key]; k != nil {
-		return f.classes[f.keys.footprints[footprint(k.edges)]]
+		return f.classes[k.class]
 	}
 	return f.classes[fnv1a(key)%uint64(f.buckets)]
 }
@@ -146,17 +158,26 @@ func (f *Fence) learnKey(key string) {
 
 // adopt makes sure that there is a class for the candidate's edges.
 func (f *Fence) adopt(k *candidate) bool {
-	fp := footprint(k.edges)
-	if _, ok := f.keys.footprints[fp]; ok {
+	fp := f.footprint(k)
+	if known, ok := f.keys.footprints[fp]; ok {
+		k.class = known
+		return true
+	}
+	if own, ok := f.keys.footprints["="+k.key]; ok { // what was its own goes with it
+		delete(f.keys.footprints, "="+k.key)
+		f.keys.footprints[fp] = own
+		for _, edge := range k.edges {
+			f.uses(f.classes[own], edge)
+		}
 		return true
 	}
 	if len(f.classes) == int(f.buckets)+maxClasses {
 		return false
 	}
 	c := f.addClass(ClassConfig{Name: fmt.Sprintf("~%d", len(f.classes)-int(f.buckets)), Weight: defaultWeight, Target: f.cfg.Target})
-	c.seen = f.now
+	c.seen, c.learned = f.now, true
 	c.edges = slices.Clone(k.edges)
-	f.keys.footprints[fp] = c.index
+	f.keys.footprints[fp], k.class = c.index, c.index
 	f.shareOut()
 	return true
 }

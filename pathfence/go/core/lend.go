@@ -137,16 +137,26 @@ func (c *class) entitled() int64 { return min(c.limit, max(c.reserve, c.usual.va
 
 func (c *class) demand() int64 { return c.inFlight + int64(len(c.queue)) }
 
+// wants is how many workers others leave to a class now: as many as it has requests, if it is entitled to them; but no more
+// than do what has come within a 256th of its target, or a few quick requests at once would take half of a pool.
+func (c *class) wants() int64 {
+	d := c.demand()
+	if c.hold > 0 {
+		d = min(d, (d*c.hold*256+c.target-1)/c.target)
+	}
+	return min(d, c.entitled())
+}
+
 // noteDemand remembers how much was wanted at once, after an arrival in class c.
 func (f *Fence) noteDemand(c *class) {
 	c.usual.note(c.demand())
 	sum := int64(0)
 	for _, o := range f.classes {
-		sum += min(o.demand(), o.entitled())
+		sum += o.wants()
 	}
 	for _, o := range f.classes {
 		if o != c {
-			o.others.note(min(sum-min(o.demand(), o.entitled()), f.cfg.Workers))
+			o.others.note(min(sum-o.wants(), f.cfg.Workers))
 		}
 	}
 }
@@ -156,19 +166,22 @@ func (f *Fence) mayBorrow(c *class, free int64) bool {
 	if f.cfg.Without.NoLend || f.now < c.barUntil || f.stalled(c) {
 		return false
 	}
+	if c.unknown && c.inFlight == 0 {
+		return free > f.keptForClasses()
+	}
 	keep, held, level, turn, alone := int64(0), int64(0), int64(0), int64(0), true
 	for _, o := range f.classes {
 		if o == c {
 			continue
 		}
 		alone = alone && !f.active(o)
-		keep += min(o.demand(), o.entitled())
-		held += min(o.inFlight, o.entitled())
+		keep += o.wants()
+		held += min(o.inFlight, o.wants())
 		level += o.level
 		turn += o.turn
 	}
 	if alone {
-		return free > c.spare()
+		return free > f.spare(c)
 	}
 	if !f.cfg.Without.NoProtect {
 		keep = max(keep, (c.others.value+500)/1000)
@@ -179,17 +192,30 @@ func (f *Fence) mayBorrow(c *class, free int64) bool {
 	if turn > 0 && !c.alarmed {
 		back = c.turnNow * level / (1000 * turn)
 	}
-	return free > max(1, c.spare(), keep-held-back)
+	return free > max(1, f.spare(c), keep-held-back)
+}
+
+// keptForClasses is how many workers a bucket leaves of which nothing is in flight. It may be that of a quick path beside
+// others that hang, so it leaves none for other buckets; for classes what they want now, and one while there are any.
+func (f *Fence) keptForClasses() int64 {
+	one, want := int64(0), int64(0)
+	for _, o := range f.classes[f.buckets:] {
+		if f.active(o) {
+			one = 1
+		}
+		want += max(0, o.wants()-o.inFlight)
+	}
+	return max(one, want)
 }
 
 // spare is how many of the free workers a class leaves, whoever else is there: none, if its requests take what they should.
 // What is slow, or has yet to come back for the first time, may hold what it takes for as long as a client waits.
-func (c *class) spare() int64 {
+func (f *Fence) spare(c *class) int64 {
 	switch {
 	case c.hold > 0 && c.hold <= c.target:
 		return 0
 	case c.unknown:
-		return c.limit
+		return max(f.bucketsByRight(), f.cfg.Workers/4)
 	}
 	return 1
 }

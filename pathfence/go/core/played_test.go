@@ -83,8 +83,10 @@ func longWorld() sim.World {
 	return w
 }
 
+func well(core.Time) core.Outcome { return "" }
+
 // curve drives one class against a downstream whose rate depends on what is in flight.
-func curve(name, about string, cfg core.Config, until core.Time, every, takes func(n int64) core.Time, outcome core.Outcome) core.Vector {
+func curve(name, about string, cfg core.Config, until core.Time, every, takes func(n int64) core.Time, outcome func(now core.Time) core.Outcome) core.Vector {
 	s := newScript(name, about, cfg)
 	running := []int64{}
 	next := core.Time(0)
@@ -117,7 +119,7 @@ func curve(name, about string, cfg core.Config, until core.Time, every, takes fu
 			if len(running) > 0 {
 				next += takes(int64(len(running)))
 			}
-			note(s.play(core.Step{At: s.now, Do: "done", ID: id, Outcome: outcome}))
+			note(s.play(core.Step{At: s.now, Do: "done", ID: id, Outcome: outcome(s.now)}))
 		}
 	}
 	return s.state()
@@ -126,19 +128,30 @@ func curve(name, about string, cfg core.Config, until core.Time, every, takes fu
 func learning() core.Vector {
 	return curve("knee", "a downstream with a knee at 4, asked for more than it can do: the limit finds it", core.Config{Workers: 24, Target: 100 * ms, Classes: []core.ClassConfig{{Name: "a", Keys: []string{"a"}, Limit: 9}}}, 6000*ms,
 		func(int64) core.Time { return 4 * ms },
-		func(n int64) core.Time { return 20 * ms / min(n, 4) }, "")
+		func(n int64) core.Time { return 20 * ms / min(n, 4) }, well)
 }
 
 func thrashing() core.Vector {
 	return curve("thrash", "a downstream that gets less done the more is in flight", core.Config{Workers: 24, Target: 2000 * ms, Classes: []core.ClassConfig{{Name: "a", Keys: []string{"a"}, Limit: 6}}}, 5000*ms,
 		func(int64) core.Time { return 4 * ms },
-		func(n int64) core.Time { return (5 + n*n/8) * ms }, "")
+		func(n int64) core.Time { return (5 + n*n/8) * ms }, well)
+}
+
+func longer() core.Vector {
+	return curve("longer", "requests that take longer than their target from the start on: it is the target that is too short, and no limit falls", core.Config{Workers: 8, Target: 100 * ms, Classes: classes("a")}, 9000*ms,
+		func(int64) core.Time { return 150 * ms },
+		func(n int64) core.Time { return 300 * ms / n }, well)
 }
 
 func failing() core.Vector {
-	return curve("failing", "a downstream that fails slowly: failures are no goodput, and the limit falls", core.Config{Workers: 24, Target: 100 * ms, Classes: classes("a")}, 1500*ms,
+	return curve("failing", "a downstream that comes to fail slowly: failures are no goodput, and the limit falls", core.Config{Workers: 24, Target: 100 * ms, Classes: classes("a")}, 1500*ms,
 		func(int64) core.Time { return 4 * ms },
-		func(n int64) core.Time { return 6 * ms }, core.Fail)
+		func(n int64) core.Time { return 6 * ms }, func(now core.Time) core.Outcome {
+			if now < 300*ms {
+				return core.OK
+			}
+			return core.Fail
+		})
 }
 
 // In pools of a few workers the percentile moves by its least step. Here it has grown by a part of itself with each of

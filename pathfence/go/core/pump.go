@@ -27,6 +27,15 @@ func (f *Fence) enqueue(c *class, r *request) {
 	c.queue = append(c.queue, r)
 }
 
+// enqueueNested lets a request wait that is in this service for a second time or more.
+func (f *Fence) enqueueNested(r *request) {
+	if int64(len(f.nested)) >= f.cfg.Queue && !f.cfg.Off {
+		f.shed(r, "full")
+		return
+	}
+	f.nested = append(f.nested, r)
+}
+
 // queueMax is what could be served within the target, with room to spare; never less than minQueue.
 func (f *Fence) queueMax(c *class) int64 {
 	if c.hold == 0 {

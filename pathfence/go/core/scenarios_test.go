@@ -1,6 +1,7 @@
 package core_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -17,7 +18,17 @@ type script struct {
 	id  int64
 }
 
+// newScript has a target of 250 ms where the configuration names none.
 func newScript(name, about string, cfg core.Config) *script {
+	return bareScript(name, about, within250(cfg))
+}
+
+func within250(cfg core.Config) core.Config {
+	cfg.Target = cmp.Or(cfg.Target, 250*ms)
+	return cfg
+}
+
+func bareScript(name, about string, cfg core.Config) *script {
 	f, err := core.New(cfg, 0)
 	if err != nil {
 		panic(err)
@@ -85,7 +96,7 @@ func classes(names ...string) (out []core.ClassConfig) {
 // vectors builds all scenarios.
 func vectors() []core.Vector {
 	return []core.Vector{
-		reserve(), expired(), late(), full(), newest(), keys(), learned(), learnedEdge(), depth(), inherit(), cancel(), light(), resumed(), unknown(), cold(), coldSmall(), shortened(),
+		reserve(), expired(), late(), full(), newest(), keys(), learned(), learnedEdge(), depth(), inherit(), cancel(), nestedFull(), aim(), withoutEdges(), light(), resumed(), unknown(), cold(), coldSmall(), shortened(),
 		clockStep(), pause(), silence(), backlog(), reload(), offOn(), switched(), panicking(), heldAll(), crowded(), lowRate(), stalled(), stoodAlone(), duplicates(),
 		played("slow", "4 workers; below one path the downstream gets ten times slower, and recovers", slowWorld(1), core.Parts{}),
 		played("freeze", "the downstream of one path stands still for 400 of every 500 ms", freezeWorld(), core.Parts{}),
@@ -93,7 +104,7 @@ func vectors() []core.Vector {
 		played("held-up", "one path surges while all that is called stands still for 30 of 150 ms", heldUpWorld(), core.Parts{}),
 		played("parts", "slow, without protection, newest-first and panic", slowWorld(2), core.Parts{NoProtect: true, NoNewest: true, NoPanic: true}),
 		played("undo", "a downstream that takes long whatever is in flight: a cut costs goodput, and is undone", longWorld(), core.Parts{}),
-		learning(), thrashing(), failing(), wide(), together(), shaken(), suspects(), random("random-1", 92), random("random-2", 97),
+		learning(), thrashing(), longer(), failing(), wide(), together(), shaken(), suspects(), random("random-1", 92), random("random-2", 97),
 	}
 }
 
@@ -269,12 +280,74 @@ func shortened() core.Vector {
 	serve(100*ms, 101*ms, "")        // late for itself
 	serve(100*ms, 250*ms, "")        // the same, and just in time for the target
 	serve(100*ms, 251*ms, "")        // late
-	serve(100*ms, 150*ms, core.Fail) // nobody's doing but the downstream's
+	serve(100*ms, 80*ms, core.Fail)  // nobody's doing but the downstream's
+	serve(100*ms, 88*ms, core.Fail)  // what it calls has given up, a little before
+	serve(100*ms, 150*ms, core.Fail) // and after
+	serve(100*ms, 251*ms, core.Fail) // late, and failed
 	serve(900*ms, 251*ms, "")        // late: 900 ms are not its to ask for
 	for range 5 {
 		s.after(ms).offer(core.Step{Key: "a", Deadline: s.now + 900*ms, Shortens: true})
 	}
 	s.ticked(s.now + 300*ms) // what waits has expired
+	return s.state()
+}
+
+func nestedFull() core.Vector {
+	s := newScript("nested-full", "so many may wait that are here for a second time or more; off, any number", core.Config{Workers: 1, Queue: 3, Classes: classes("a")})
+	for range 5 {
+		s.after(ms).offer(core.Step{Key: "a", Depth: 1})
+	}
+	s.play(core.Step{At: s.after(ms).now, Do: "off"})
+	s.after(ms).offer(core.Step{Key: "a", Depth: 1})
+	return s.state()
+}
+
+func aim() core.Vector {
+	s := bareScript("aim", "the target is a second where none is named; another one is that of what is not known, and of what was learned, too", core.Config{Workers: 2})
+	for range 8 {
+		id := s.after(ms).arrive("learned")
+		s.after(ms).done(id, "")
+	}
+	wait := func() {
+		s.after(ms).arrive("learned")
+		s.arrive("x")
+	}
+	wait() // is served
+	wait()
+	s.ticked(s.now + 1000*ms)
+	wait()
+	s.play(core.Step{At: s.now, Do: "reload", Config: &core.Config{Workers: 2, Target: 100 * ms}})
+	wait()
+	s.ticked(s.now + 125*ms)
+	return s.state()
+}
+
+func withoutEdges() core.Vector {
+	s := newScript("without-edges", "keys that use no edges have a class each, but for those that come when one class is left; such a class goes with its key, when that uses an edge", core.Config{Workers: 8, Buckets: 2})
+	learn := func(key, edge string) {
+		for range 8 {
+			id := s.after(ms).arrive(key)
+			if edge != "" {
+				s.play(core.Step{At: s.now, Do: "edge", ID: id, Edge: edge})
+			}
+			s.done(id, "")
+		}
+	}
+	for i := range 4 {
+		learn(fmt.Sprint("k", i), "")
+	}
+	for _, key := range []string{"k0", "k1"} { // the first takes its class along, the second moves into it
+		id := s.after(ms).arrive(key)
+		s.play(core.Step{At: s.now, Do: "edge", ID: id, Edge: "store"})
+		s.done(id, "")
+	}
+	for i := range 31 {
+		learn(fmt.Sprint("m", i), "")
+	}
+	learn("edged", "cache") // no class is left for it
+	for _, key := range []string{"k0", "k1", "k2", "m0", "m27", "m28", "m30", "edged"} {
+		s.after(ms).arrive(key)
+	}
 	return s.state()
 }
 
@@ -294,7 +367,7 @@ func full() core.Vector {
 	for range 6 {
 		s.after(ms).arrive("a")
 	}
-	s.play(core.Step{At: s.now, Do: "reload", Config: &core.Config{Workers: 1, Queue: 3, Classes: classes("a"), Without: core.Parts{NoNewest: true}}})
+	s.play(core.Step{At: s.now, Do: "reload", Config: &core.Config{Workers: 1, Queue: 3, Target: 250 * ms, Classes: classes("a"), Without: core.Parts{NoNewest: true}}})
 	s.after(ms).arrive("a")
 	return s.state()
 }
@@ -493,11 +566,11 @@ func reload() core.Vector {
 	}
 	more := classes("a", "c")
 	more[0].Weight = 300
-	s.play(core.Step{At: s.after(ms).now, Do: "reload", Config: &core.Config{Workers: 8, Classes: more}})
+	s.play(core.Step{At: s.after(ms).now, Do: "reload", Config: &core.Config{Workers: 8, Target: 250 * ms, Classes: more}})
 	s.after(ms).arrive("b")
 	s.after(ms).arrive("c")
 	s.play(core.Step{At: s.after(ms).now, Do: "reload", Config: &core.Config{Workers: 0}})
-	s.play(core.Step{At: s.after(ms).now, Do: "reload", Config: &core.Config{Workers: 2, Classes: more}})
+	s.play(core.Step{At: s.after(ms).now, Do: "reload", Config: &core.Config{Workers: 2, Target: 250 * ms, Classes: more}})
 	for id := range int64(12) {
 		s.after(ms).done(id+1, "")
 	}
@@ -526,7 +599,7 @@ func offOn() core.Vector {
 }
 
 func switched() core.Vector {
-	cfg := core.Config{Workers: 1, Queue: 2, Classes: []core.ClassConfig{known("a")}}
+	cfg := within250(core.Config{Workers: 1, Queue: 2, Classes: []core.ClassConfig{known("a")}})
 	s := newScript("switched", "a reload leaves the switch as it is, unless its off is another than before", cfg)
 	shed := func() { // while the fence is on
 		for range 4 {

@@ -70,13 +70,25 @@ func (c *class) finished(now Time, r *request) {
 // finished counts a completion in the window.
 func (l *limited) finished(now Time, r *request) {
 	l.done++
+	good := r.outcome != Fail && now <= r.deadline
+	l.answered(good)
+	if good {
+		l.good++
+	}
 	if r.outcome == Fail {
 		return
 	}
-	if now <= r.deadline {
-		l.good++
-	}
 	l.learnHold(min(now-r.granted, maxHold))
+}
+
+// answered notes whether an answer was in time.
+func (l *limited) answered(good bool) {
+	now := int64(0)
+	if good {
+		now = 1000
+	}
+	l.punctual += (now - l.punctual) / 16
+	l.timely = l.timely || l.punctual >= 750
 }
 
 // learnHold keeps the lower median of how long the last requests held a worker.

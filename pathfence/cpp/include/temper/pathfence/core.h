@@ -94,6 +94,7 @@ private:
     void remove_request(std::int64_t id);
     void inherit(const Arrival& arrival, Request* parent);
     void release(Request& r);
+    bool hurried(const Request& r) const;
     void finished(Class& c, const Request& r);
     void hold(Class& c, std::int64_t permits);
     template <class F>
@@ -107,7 +108,8 @@ private:
     Candidate* candidate_for(const std::string& key);
     std::unique_ptr<Candidate>& slot(const std::string& key);
     void learn_key(const std::string& key);
-    bool adopt(const std::set<std::string>& edges);
+    std::set<std::string> footprint(const Candidate& k) const;
+    bool adopt(Candidate& k);
 
     // group.cpp: classes that are late together
     void uses(Class& c, const std::string& edge);
@@ -121,6 +123,7 @@ private:
 
     // pump.cpp: who gets a worker, and what is shed
     void enqueue(Class& c, Request* r);
+    void enqueue_nested(Request* r);
     void unqueue(Request* r);
     std::int64_t queue_max(const Class& c) const;
     void shed(Request* r, const char* reason);
@@ -143,6 +146,8 @@ private:
     bool within_reserve(const Class& c) const;
     void note_demand(Class& c);
     bool may_borrow(const Class& c, std::int64_t free) const;
+    std::int64_t kept_for_classes() const;
+    std::int64_t spare(const Class& c) const;
     bool stalled(const Class& c) const;
     bool halted(Class& c);
     void turned(Class& c);
@@ -185,7 +190,7 @@ private:
     std::unordered_map<std::string, Class*> configured_;
     std::unordered_map<std::string, std::unique_ptr<Candidate>> learned_;
     std::array<std::unique_ptr<Candidate>, kMaxKeys> candidates_;
-    std::vector<std::pair<std::set<std::string>, Class*>> footprints_;
+    std::map<std::set<std::string>, Class*> footprints_;
     Decisions decisions_;
 };
 

@@ -16,7 +16,7 @@ import java.util.Set;
  * @param workers 1 to 4096; the only value without a default: the pool, or permits where the server has no bound of
  *     its own
  * @param window 1 ms to 1 s, default 100 ms: what is measured is measured over such a time
- * @param target 1 ms to 600 s, default 250 ms: deadline of requests that carry none
+ * @param target 1 ms to 600 s, default 1 s: deadline of requests that carry none
  * @param grace 0 to 10 s, default 20 ms: nothing is shed as late before
  * @param gammaPermille 1 to 10000, default 3000: how often its usual time a request should have left
  * @param queueMax 1 to 1048576, default 1024: the longest queue of a class
@@ -106,7 +106,7 @@ public record Config(
         Config c = new Config(
                 bound("workers", workers, 1, MAX_WORKERS),
                 bound("window_ns", or(window, 100 * MS), MS, 1000 * MS),
-                bound("target_ns", or(target, 250 * MS), MS, LONGEST),
+                bound("target_ns", or(target, 1000 * MS), MS, LONGEST),
                 bound("grace_ns", or(grace, 20 * MS), 0, 10_000 * MS),
                 bound("gamma_permille", or(gammaPermille, 3000), 1, 10_000),
                 bound("queue_max", or(queueMax, 1024), 1, 1 << 20),

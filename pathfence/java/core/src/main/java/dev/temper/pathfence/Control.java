@@ -104,6 +104,8 @@ final class Control {
     private void drift(Limited l, Window w, long length) {
         if (w.bound * 10 >= length || l.limit == ledger.config.workers()) {
             l.quietFor = 0;
+        } else if (w.area > 0 && w.done == 0) {
+            return; // what has yet to come back says nothing
         } else if (++l.quietFor == 5) {
             l.quietFor = 0;
             ledger.setLimit(l, l.limit + 1, "unused");
@@ -166,7 +168,7 @@ final class Control {
 
     /** Shrinks the limit to what the downstream serves in half of the target, when what comes back is late. */
     private boolean cut(Limited l, Sample s) {
-        if (s.good * 4 >= s.done * 3 || ledger.now < l.noCutUntil) {
+        if (!l.timely || s.good * 4 >= s.done * 3 || ledger.now < l.noCutUntil) {
             forgetLate(l);
             return false;
         }

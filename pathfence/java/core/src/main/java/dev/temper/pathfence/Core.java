@@ -49,11 +49,14 @@ final class Core {
             PathClass known = ledger.named(k.name());
             PathClass c = known == null ? ledger.add(k, Set.of()) : known;
             c.weight = k.weight();
-            c.target = k.target();
+            c.aim(k.target());
             for (String key : k.keys()) keys.configure(key, c);
         }
         for (Limited l : ledger.limits()) l.limit = Math.min(l.limit, ledger.config.workers());
-        for (PathClass c : ledger.classes) if (c.unknown) c.limit = ledger.unknownLimit();
+        for (PathClass c : ledger.classes) {
+            if (c.unknown) c.limit = ledger.unknownLimit();
+            if (c.unknown || c.learned) c.aim(ledger.config.target());
+        }
         lending.shareOut();
     }
 
@@ -166,14 +169,23 @@ final class Core {
         c.touch(ledger.now);
         ledger.hold(c, -1);
         lending.turned(c);
-        // A peer that is not trusted, and has set itself a time that was too short, could make a path look slow.
-        boolean ownFault = r.outcome == Outcome.OK && ledger.now > r.deadline && ledger.now <= r.expires;
-        if (r.outcome == Outcome.CANCEL || ownFault) return;
+        if (r.outcome == Outcome.CANCEL || hurried(r)) return;
         ledger.turns++;
         // What is over in less than half of the usual time without success was no work like the others'.
         if (r.outcome == Outcome.LIGHT && 2 * (ledger.now - r.granted) < c.hold) c.window.light++;
         else finished(c, r);
         if (r.outcome != Outcome.FAIL) keys.completed(r.key);
+    }
+
+    /**
+     * Whether a request has ended as it did because a peer that is not trusted has set it a time that was too short: late,
+     * or failed, as what it calls does when the time is over. Such a peer could make a path look slow.
+     */
+    private boolean hurried(Request r) {
+        if (ledger.now > r.expires) return false;
+        boolean over = ledger.now > r.deadline;
+        if (r.outcome == Outcome.FAIL) return over || 8 * (r.deadline - ledger.now) <= r.deadline - r.arrived;
+        return r.outcome == Outcome.OK && over;
     }
 
     private void finished(PathClass c, Request r) {

@@ -25,6 +25,7 @@ final class Group extends Limited {
         if (members.isEmpty() || c.target < target) target = c.target;
         members.add(c);
         inFlight += c.inFlight;
+        timely = timely || c.timely;
         c.group = this;
     }
 

@@ -58,10 +58,8 @@ final class Keys {
         if (k == null || k.edges.size() >= Edges.MOST || !k.edges.add(edge)) return;
         k.quiet = 0;
         if (k.of == null) return;
-        PathClass larger = adopt(k.edges);
         // Where no class is left for the larger set, the key stays where it is.
-        if (larger == null) k.edges.remove(edge);
-        else k.of = larger;
+        if (!adopt(k)) k.edges.remove(edge);
     }
 
     /** Counts a completion of a key that has no class yet. */
@@ -69,9 +67,7 @@ final class Keys {
         Candidate k = candidateFor(key);
         if (k == null || k.of != null) return;
         k.touched = ledger.now;
-        if (++k.quiet < LEARN_AFTER || learned.size() >= MAX_KEYS) return;
-        k.of = adopt(k.edges);
-        if (k.of == null) return;
+        if (++k.quiet < LEARN_AFTER || learned.size() >= MAX_KEYS || !adopt(k)) return;
         learned.put(key, k);
         candidates[slot(key)] = null;
     }
@@ -89,15 +85,46 @@ final class Keys {
         return k.key.equals(key) ? k : null;
     }
 
-    /** The class for these edges, made if there is none; null where no more fit. */
-    private PathClass adopt(Set<String> edges) {
-        PathClass c = footprints.get(edges);
-        if (c != null) return c;
-        int others = ledger.classes.size() - ledger.buckets;
-        if (others == Config.MAX_CLASSES) return null;
-        ClassConfig k = new ClassConfig("~" + others, List.of(), Lending.DEFAULT_WEIGHT, ledger.config.target(), 0, 0);
-        c = ledger.add(k, edges);
-        footprints.put(Set.copyOf(edges), c);
+    /**
+     * What keys of one class have in common: their edges. A key without edges has nothing in common with any other, so it
+     * has a class of its own; but the last class that is left is for all such that come later.
+     */
+    private Set<String> footprint(Candidate k) {
+        if (!k.edges.isEmpty()) return Set.copyOf(k.edges);
+        Set<String> own = ownFootprint(k.key);
+        return footprints.containsKey(own) || learnable() > 1 ? own : Set.of();
+    }
+
+    /** No edge has such a name. */
+    private static Set<String> ownFootprint(String key) {
+        return Set.of("=" + key);
+    }
+
+    /** How many classes are left. */
+    private int learnable() {
+        return Config.MAX_CLASSES - (ledger.classes.size() - ledger.buckets);
+    }
+
+    /** Gives a candidate its class, made if there is none; false where no more fit. */
+    private boolean adopt(Candidate k) {
+        Set<String> wanted = footprint(k);
+        PathClass known = footprints.get(wanted);
+        if (known == null) {
+            known = footprints.remove(ownFootprint(k.key)); // what was its own goes with it
+            if (known != null) for (String edge : k.edges) suspects.uses(known, edge);
+            else if (learnable() > 0) known = learn(k);
+            else return false;
+            footprints.put(wanted, known);
+        }
+        k.of = known;
+        return true;
+    }
+
+    private PathClass learn(Candidate k) {
+        String name = "~" + (Config.MAX_CLASSES - learnable());
+        PathClass c = ledger.add(
+                new ClassConfig(name, List.of(), Lending.DEFAULT_WEIGHT, ledger.config.target(), 0, 0), k.edges);
+        c.learned = true;
         lending.shareOut();
         return c;
     }

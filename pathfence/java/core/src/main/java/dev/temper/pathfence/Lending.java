@@ -72,13 +72,14 @@ final class Lending {
     void noteDemand(PathClass c) {
         c.usual.note(c.demand());
         long sum = 0;
-        for (PathClass o : ledger.classes) sum += Math.min(o.demand(), o.entitled());
+        for (PathClass o : ledger.classes) sum += o.wants();
         for (PathClass o : ledger.classes)
-            if (o != c) o.others.note(Math.min(sum - Math.min(o.demand(), o.entitled()), ledger.config.workers()));
+            if (o != c) o.others.note(Math.min(sum - o.wants(), ledger.config.workers()));
     }
 
     boolean mayBorrow(PathClass c, long free) {
         if (ledger.config.without().lend() || ledger.now < c.barUntil || stalled(c)) return false;
+        if (c.unknown && c.inFlight == 0) return free > keptForClasses();
         long keep = 0;
         long held = 0;
         long level = 0;
@@ -87,19 +88,42 @@ final class Lending {
         for (PathClass o : ledger.classes) {
             if (o == c) continue;
             alone = alone && !active(o);
-            long entitled = o.entitled();
-            keep += Math.min(o.demand(), entitled);
-            held += Math.min(o.inFlight, entitled);
+            long wants = o.wants();
+            keep += wants;
+            held += Math.min(o.inFlight, wants);
             level += o.level;
             turn += o.turn;
         }
-        if (alone) return free > c.spare();
+        if (alone) return free > spare(c);
         if (!ledger.config.without().protect()) keep = Math.max(keep, (c.others.value() + 500) / 1000);
         // What c gives back while the others' requests would wait for as long as they take anyhow.
         // Whoever stood still while others were answered gave back nothing that they could have used, and may do so
         // again.
         long back = turn > 0 && !c.alarmed ? c.turnNow * level / (1000 * turn) : 0;
-        return free > Math.max(Math.max(1, c.spare()), keep - held - back);
+        return free > Math.max(Math.max(1, spare(c)), keep - held - back);
+    }
+
+    /**
+     * How many workers a bucket leaves of which nothing is in flight. It may be that of a quick path beside others that
+     * hang, so it leaves none for other buckets; for classes what they want now, and one while there are any.
+     */
+    private long keptForClasses() {
+        long one = 0;
+        long want = 0;
+        for (PathClass o : ledger.classes.subList(ledger.buckets, ledger.classes.size())) {
+            if (active(o)) one = 1;
+            want += Math.max(0, o.wants() - o.inFlight);
+        }
+        return Math.max(one, want);
+    }
+
+    /**
+     * How many of the free workers a class leaves, whoever else is there: none, if its requests take what they should.
+     * What is slow, or has yet to come back for the first time, may hold what it takes for as long as a client waits.
+     */
+    private long spare(PathClass c) {
+        if (c.hold > 0 && c.hold <= c.target) return 0;
+        return c.unknown ? Math.max(bucketsByRight(), ledger.config.workers() / 4) : 1;
     }
 
     private boolean stalled(PathClass c) {

@@ -40,6 +40,10 @@ abstract class Limited {
     long lastDip;
     /** Samples that begin before it say nothing of the limit in force. */
     long coolTill;
+    /** The part of the last answers that were in time, in thousandths, smoothed. */
+    private long punctual;
+    /** Three quarters were once: what never was in time is not slow, its target is too short. */
+    boolean timely;
     /** Samples in a row in which too much was late. */
     long late;
     /** Their completions. */
@@ -58,6 +62,14 @@ abstract class Limited {
     Limited(String name, long now) {
         this.name = name;
         window = new Window(now);
+    }
+
+    /** Gives the controller another target, which it has yet to meet. */
+    final void aim(long to) {
+        if (to == target) return;
+        target = to;
+        punctual = 0;
+        timely = false;
     }
 
     /** The limit in force. */
@@ -94,8 +106,11 @@ abstract class Limited {
     /** Counts a completion in the window. */
     void finished(long now, Request r) {
         window.done++;
+        boolean good = r.outcome != Outcome.FAIL && now <= r.deadline;
+        punctual += ((good ? 1000 : 0) - punctual) / 16;
+        timely = timely || punctual >= 750;
+        if (good) window.good++;
         if (r.outcome == Outcome.FAIL) return;
-        if (now <= r.deadline) window.good++;
         hold = holds.add(Math.min(now - r.granted, LONGEST_HOLD));
     }
 }

@@ -10,6 +10,8 @@ final class PathClass extends Limited {
 
     /** One of the buckets for keys without a class. */
     final boolean unknown;
+    /** By its edges, not configured. */
+    boolean learned;
 
     long weight;
     /** The last arrival. */
@@ -77,12 +79,13 @@ final class PathClass extends Limited {
     }
 
     /**
-     * How many of the free workers it leaves, whoever else is there: none, if its requests take what they should.
-     * What is slow, or has yet to come back for the first time, may hold what it takes for as long as a client waits.
+     * How many workers others leave to it now: as many as it has requests, if it is entitled to them; but no more than do
+     * what has come within a 256th of its target, or a few quick requests at once would take half of a pool.
      */
-    long spare() {
-        if (hold > 0 && hold <= target) return 0;
-        return unknown ? limit : 1;
+    long wants() {
+        long d = demand();
+        if (hold > 0) d = Math.min(d, (d * hold * 256 + target - 1) / target);
+        return Math.min(d, entitled());
     }
 
     /** Whether it comes before another where both are within their reserve, or both are not. */

@@ -44,7 +44,8 @@ final class Pump {
 
     void enqueueNested(Request r) {
         levels[(int) r.depth] = ledger.now;
-        nested.add(r);
+        if (!ledger.config.off() && nested.size() >= ledger.config.queueMax()) ledger.shed(r, "full");
+        else nested.add(r);
     }
 
     private long queueMax(PathClass c) {

@@ -46,7 +46,7 @@ class ConfigTest {
                 + " \"classes\": [{\"name\": \"a\", \"keys\": [\"a\\u002fb\"], \"weight\": 200}]}");
         Config c = Config.load(null, Map.of("PATHFENCE_CONFIG", file.toString()));
         assertEquals(3, c.workers());
-        assertEquals(new ClassConfig("a", List.of("a/b"), 200, 250_000_000, 0, 0), c.classes().get(0));
+        assertEquals(new ClassConfig("a", List.of("a/b"), 200, 1_000_000_000, 0, 0), c.classes().get(0));
         assertTrue(c.without().lend());
         c = Config.load(file, Map.of("PATHFENCE_WORKERS", "5", "PATHFENCE_OFF", "1"));
         assertEquals(5, c.workers());

@@ -336,13 +336,13 @@ class FenceTest {
     void whoIsNotTrustedMayOnlyShortenTheTarget() throws Exception {
         Permit held = fence.acquire(Call.of("a"));
         List<String> reasons = new ArrayList<>();
-        fence.submit(new Call("a", 500 * MS, 0, true), NEVER_GRANTED, reasons::add);
+        fence.submit(new Call("a", 2000 * MS, 0, true), NEVER_GRANTED, reasons::add);
         fence.submit(new Call("a", 40 * MS, 0, true), NEVER_GRANTED, reasons::add);
-        fence.submit(new Call("a", 500 * MS, 0, false), p -> p.release(Outcome.OK), NEVER_REFUSED);
+        fence.submit(new Call("a", 2000 * MS, 0, false), p -> p.release(Outcome.OK), NEVER_REFUSED);
         now.set(40 * MS);
         fence.tick();
         assertEquals(List.of("expired"), reasons);
-        now.set(250 * MS); // the default target
+        now.set(1000 * MS); // the default target
         fence.tick();
         assertEquals(List.of("expired", "expired"), reasons);
         held.release(Outcome.OK);
@@ -448,13 +448,31 @@ class FenceTest {
         assertEquals("~1", counting.acquire(Call.of("home")).className());
     }
 
-    /** Four requests of each class at a time, which take longer than their target. */
+    /** The time in which what waits and is in flight will have been served. */
+    @Test
+    void whatAClassHasToDoTakesAsLongAsItHolds() throws Exception {
+        Fence two = fence(2, 1024);
+        assertEquals(0, two.drain("a"));
+        for (int i = 0; i < 3; i++) {
+            Permit p = two.acquire(Call.of("a"));
+            now.addAndGet(500 * MS);
+            p.release(Outcome.OK);
+        }
+        assertEquals(0, two.drain("a"));
+        List<Permit> served = new ArrayList<>();
+        for (int i = 0; i < 5; i++) two.submit(Call.of("a"), served::add, NEVER_REFUSED);
+        assertEquals(2, served.size());
+        assertEquals(5 * 500 * MS / 2, two.drain("a"), "5 requests of 500 ms, two at a time");
+    }
+
+    /** Four requests of each class at a time, which come to take longer than their target. */
     @Test
     void classesThatAreLateAndUseTheSameEdgeHaveALimitTogether() {
-        Config.Builder c = Config.builder(12);
+        Config.Builder c = Config.builder(12).target(250 * MS);
         for (String name : List.of("a", "b", "c")) c.add(ClassConfig.of(name, name));
         Fence shared = Fence.builder(c.build()).clock(now::get).withoutTicker().errors(errors::add).build();
-        for (int round = 0; round < 3; round++) {
+        int quick = 8;
+        for (int round = 0; round < quick + 3; round++) {
             List<Permit> late = new ArrayList<>();
             for (int i = 0; i < 12; i++) {
                 String name = List.of("a", "b", "c").get(i % 3);
@@ -467,7 +485,7 @@ class FenceTest {
                         NEVER_REFUSED);
             }
             assertEquals(12, late.size());
-            tickFor(shared, 300);
+            tickFor(shared, round < quick ? 100 : 300);
             for (Permit p : late) p.release(Outcome.OK);
         }
         tickFor(shared, 100);
