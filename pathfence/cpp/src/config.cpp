@@ -15,7 +15,6 @@ namespace temper::pathfence {
 namespace {
 
 constexpr std::int64_t kMaxWorkers = 4096;
-constexpr Time kLongest = 600'000 * kMillisecond;
 
 void fill(std::int64_t& value, std::int64_t standard) {
     if (value == 0) value = standard;

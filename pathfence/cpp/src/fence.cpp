@@ -10,6 +10,7 @@
 #include <iostream>
 #include <mutex>
 #include <optional>
+#include <stdexcept>
 #include <thread>
 #include <tuple>
 
@@ -235,7 +236,7 @@ void Permit::edge(const std::string& name) const {
 }
 
 Permit Permit::share() const {
-    if (!state_) return {};
+    if (!state_) throw std::logic_error("a permit that was given back cannot be shared");
     std::int64_t id = 0;
     state_->with([&](Core& c, Time t) -> const Core::Decisions& {
         id = ++state_->last_id;
@@ -293,11 +294,12 @@ Fence::Ticket Fence::submit(const Call& call, Granted granted, Refused refused) 
 }
 
 Fence::Ticket Fence::submit(const Call& call, std::shared_ptr<Waiter> waiter) {
+    if (call.timeout < 0 || call.depth < 0) throw std::invalid_argument("a call's timeout and depth must be 0 or more");
     Ticket ticket = 0;
     state_->with([&](Core& c, Time t) -> const Core::Decisions& {
         ticket = ++state_->last_id;
         state_->keep(ticket, std::move(waiter));
-        return c.arrive(t, {ticket, call.key, call.timeout ? t + call.timeout : 0, call.shortens, call.depth, 0});
+        return c.arrive(t, {ticket, call.key, call.timeout ? t + std::min(call.timeout, kLongest) : 0, call.shortens, call.depth, 0});
     });
     return ticket;
 }

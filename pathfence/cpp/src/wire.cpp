@@ -9,7 +9,6 @@
 namespace temper::pathfence {
 namespace {
 
-constexpr Time kLongest = 600'000 * kMillisecond;
 constexpr std::size_t kBaggageBytes = 8192, kBaggageMembers = 64, kMaxVisits = 8, kMaxDigits = 9;
 
 // A decimal number without sign, 1 to 9 digits; -1 for anything else.

@@ -13,8 +13,10 @@
 #include <deque>
 #include <fstream>
 #include <future>
+#include <limits>
 #include <mutex>
 #include <sstream>
+#include <stdexcept>
 #include <thread>
 
 namespace {
@@ -67,6 +69,7 @@ TEST_CASE("parts share a worker") {
     CHECK(b.fence.in_flight() == 1);
     part.release(Outcome::ok);
     CHECK(b.fence.in_flight() == 0);
+    CHECK_THROWS_AS(root.share(), std::logic_error);
 }
 
 TEST_CASE("who waits is parked, served, cancelled or refused") {
@@ -284,6 +287,24 @@ TEST_CASE("the environment and a file configure") {
     CHECK(!next_reload().empty());
     CHECK(rmdir(file) == 0);
     unsetenv("PATHFENCE_CONFIG");
+}
+
+TEST_CASE("times and depths have bounds") {
+    Config c;
+    c.workers = 1;
+    Bench b(c);
+    const Permit held = b.fence.acquire({"a", 0, 0});
+    const char* why = "nothing";
+    b.fence.submit({"a", std::numeric_limits<Time>::max(), 0}, [](Permit) {}, [&](const char* reason) { why = reason; });
+    b.now += kLongest - 1;
+    b.fence.tick();
+    CHECK(why == std::string("nothing"));
+    b.now += 1;
+    b.fence.tick();
+    CHECK(why == std::string("expired"));
+    CHECK_THROWS_AS(b.fence.acquire({"a", -1, 0}), std::invalid_argument);
+    CHECK_THROWS_AS(b.fence.acquire({"a", 0, -1}), std::invalid_argument);
+    CHECK(b.fence.state().waiting == 0);
 }
 
 TEST_CASE("edges are learned below a request") {

@@ -13,6 +13,7 @@ namespace temper::pathfence {
 using Time = std::int64_t;
 
 constexpr Time kMillisecond = 1'000'000;
+constexpr Time kLongest = 600'000 * kMillisecond;  // time that a request may have
 
 struct ClassConfig {
     std::string name;

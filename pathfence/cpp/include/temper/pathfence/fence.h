@@ -40,7 +40,8 @@ public:
     void release(Outcome outcome);
     // The request uses a downstream edge: how classes are learned.
     void edge(const std::string& name) const;
-    // A permit for a part of this request on the same pool. The worker counts as free when the last is given back.
+    // A permit for a part of this request on the same pool. The worker counts as free when the last is given back. Of a permit
+    // that was given back: std::logic_error.
     Permit share() const;
     const std::string& class_name() const { return of_->name; }
 
@@ -57,7 +58,7 @@ private:
 // What is known of a request when it comes.
 struct Call {
     std::string key;
-    Time timeout = 0;        // what is left until its deadline; 0: the class's target
+    Time timeout = 0;        // what is left until its deadline, 600 s at most; 0: the class's target; below: std::invalid_argument
     std::int64_t depth = 0;  // how often its chain of calls has been in this service before
     bool shortens = false;   // the timeout may only shorten the class's target, as that of a peer that is not trusted
 };
