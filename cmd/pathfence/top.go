@@ -27,6 +27,7 @@ On a terminal the table is drawn anew each time; elsewhere tables follow each ot
 asked keeps its place, with the reason. --once prints counts since the services' start, and fails if one cannot be
 asked. --json prints one object a target, a round a line.
 
+  CLASS     ~n was learned, ~un is a bucket for what is not known yet; then a path that is known to be of it
   LIMIT     the most that may be in flight; LIMIT BY is why it changed last, or together: it is that of several
             classes, which are late and call the same downstream
   RESERVE   workers that the class has a right to; LENT are those beyond

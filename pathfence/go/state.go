@@ -23,6 +23,8 @@ type ClassState struct {
 	Knee     int64  `json:"knee"`
 	Hold     int64  `json:"hold"` // nanoseconds
 	Reason   string `json:"reason"`
+
+	Keys []string `json:"keys"`
 }
 
 // State is what a fence says of itself.
@@ -38,19 +40,20 @@ type State struct {
 // State is how the fence is now.
 func (f *Fence) State() State {
 	f.mu.Lock()
-	pool, classes := f.core.Pool(), f.core.States()
+	pool, classes, keys := f.core.Pool(), f.core.States(), f.core.Keys()
 	f.mu.Unlock()
 	s := State{Off: pool.Off, Workers: pool.Workers, InFlight: pool.InFlight, Waiting: pool.Waiting, Classes: []ClassState{}}
 	for _, c := range classes {
-		s.Classes = append(s.Classes, stateOf(c))
+		s.Classes = append(s.Classes, stateOf(c, keys[c.Class]))
 	}
 	return s
 }
 
-func stateOf(c core.State) ClassState {
+func stateOf(c core.State, keys []string) ClassState {
 	return ClassState{
 		Name: c.Class, Limit: c.Limit, Reserve: c.Reserve, InFlight: c.InFlight, Queued: c.Queued, Lent: c.Lent,
 		Granted: c.Granted, Shed: c.Shed, Missed: c.Missed, Failed: c.Failed, Knee: c.Knee, Hold: c.Hold, Reason: c.Reason,
+		Keys: append([]string{}, keys...),
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -59,7 +60,7 @@ func TestReadAsksSocketsAndEndpoints(t *testing.T) {
 		if s.Workers != 16 || s.Waiting != 3 || s.WatchError == nil || len(s.Classes) != 2 {
 			t.Errorf("%s: %+v", target, s)
 		}
-		if want := (Class{Name: "orders", Limit: 10, Reserve: 8, InFlight: 10, Queued: 3, Lent: 2, Granted: 5210, Shed: 17, Missed: 2, Failed: 1, Knee: 9, Hold: 1250000, Reason: "knee"}); s.Classes[0] != want {
+		if want := (Class{Name: "orders", Limit: 10, Reserve: 8, InFlight: 10, Queued: 3, Lent: 2, Granted: 5210, Shed: 17, Missed: 2, Failed: 1, Knee: 9, Hold: 1250000, Reason: "knee", Keys: []string{"GET:/orders/:id", "POST:/orders"}}); !reflect.DeepEqual(s.Classes[0], want) {
 			t.Errorf("%s: %+v", target, s.Classes[0])
 		}
 	}
@@ -129,5 +130,24 @@ func TestHoldsAreShort(t *testing.T) {
 		if got := hold(ns); got != want {
 			t.Errorf("%d: %s, not %s", ns, got, want)
 		}
+	}
+}
+
+func TestClassesAreNamed(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		keys []string
+		want string
+	}{
+		{"orders", []string{"GET:/orders/:id", "POST:/orders"}, "orders"},
+		{"~4", []string{"GET:/a"}, "~4 GET:/a"},
+		{"~u0", []string{"GET:/a", "GET:/b", "GET:/c"}, "~u0 GET:/a, 2 more"},
+		{"~u1", nil, "~u1"},
+	} {
+		t.Run(c.want, func(t *testing.T) {
+			if got := named(Class{Name: c.name, Keys: c.keys}); got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
 	}
 }

@@ -3,6 +3,7 @@ package fencetop
 import (
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 )
@@ -46,9 +47,20 @@ func writeClasses(w io.Writer, classes []Class, changes []Change) {
 				counts[j] = fmt.Sprintf("%.1f", rate)
 			}
 		}
-		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Name, c.Limit, c.Reserve, c.InFlight, c.Queued, c.Lent,
+		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", named(c), c.Limit, c.Reserve, c.InFlight, c.Queued, c.Lent,
 			orDash(c.Knee != 0, fmt.Sprint(c.Knee)), orDash(c.Hold != 0, hold(c.Hold)), counts[0], counts[1], counts[2], counts[3], orDash(c.Reason != "", c.Reason))
 	}
+}
+
+// named is a class's name, and of one that nobody has named a path that is known to be of it.
+func named(c Class) string {
+	switch {
+	case !strings.HasPrefix(c.Name, "~") || len(c.Keys) == 0:
+		return c.Name
+	case len(c.Keys) == 1:
+		return c.Name + " " + c.Keys[0]
+	}
+	return fmt.Sprintf("%s %s, %d more", c.Name, c.Keys[0], len(c.Keys)-1)
 }
 
 // hold is a time to the hundredth of its unit.

@@ -292,11 +292,12 @@ void Core::grant_decision(const Request& r, bool lent, const char* reason) {
 
 std::vector<ClassState> Core::states() const {
     std::vector<ClassState> out;
+    auto keys = shown_keys();
     for (const auto& c : classes_) {
         if (c->unknown && c->granted + c->shed == 0 && c->queue.empty()) continue;
         const bool together = c->group && c->group->limit < c->limit;
         out.push_back({c->label->name, together ? c->group->limit : c->limit, c->reserve, c->in_flight, c->queue.size(), std::max<std::int64_t>(0, c->in_flight - c->reserve),
-                       c->granted, c->shed, c->missed, c->failed, c->knee, c->hold, together ? "together" : c->reason});
+                       c->granted, c->shed, c->missed, c->failed, c->knee, c->hold, together ? "together" : c->reason, std::move(keys[c.get()])});
     }
     return out;
 }

@@ -32,11 +32,25 @@ void EdgeSet::add(const std::string& edge) {
     count_.store(count + 1, std::memory_order_release);
 }
 
-Core::Class& Core::class_of(const std::string& key) {
+Core::Class& Core::class_of(const std::string& key) const {
     if (const auto c = configured_.find(key); c != configured_.end()) return *c->second;
     if (!valid_name(key)) return *classes_[0];
     if (const auto k = learned_.find(key); k != learned_.end()) return *k->second->of;
     return *classes_[fnv1a(key) % static_cast<std::uint64_t>(buckets_)];
+}
+
+// The keys that are known to be of each class, the first by name.
+std::map<const Core::Class*, std::vector<std::string>> Core::shown_keys() const {
+    constexpr std::size_t kMost = 16;
+    std::set<std::string> all;
+    for (const auto& k : configured_) all.insert(k.first);
+    for (const auto& k : learned_) all.insert(k.first);
+    for (const auto& k : candidates_)
+        if (k) all.insert(k->key);
+    std::map<const Class*, std::vector<std::string>> of;
+    for (const auto& key : all)
+        if (auto& keys = of[&class_of(key)]; keys.size() < kMost) keys.push_back(key);
+    return of;
 }
 
 std::unique_ptr<Core::Candidate>& Core::slot(const std::string& key) { return candidates_[(fnv1a(key) >> 8) % kMaxKeys]; }

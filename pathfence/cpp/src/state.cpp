@@ -87,7 +87,9 @@ std::string to_json(const State& state) {
         if (out.back() == '}') out += ',';
         out += "{\"name\":" + quoted(c.name);
         for (const Member& m : kMembers) out += std::string(",\"") + m.name + "\":" + std::to_string(c.*m.value);
-        out += ",\"reason\":" + quoted(c.reason) + "}";
+        out += ",\"reason\":" + quoted(c.reason) + ",\"keys\":[";
+        for (const std::string& key : c.keys) out += (out.back() == '[' ? "" : ",") + quoted(key);
+        out += "]}";
     }
     return out + "]}\n";
 }

@@ -28,7 +28,7 @@ std::string contents(const std::string& file) {
 
 State example() {
     return {false, 16, 12, 3, "classes[1].limit: 0 is below 1",
-            {{"orders", 10, 8, 10, 3, 2, 5210, 17, 2, 1, 9, 1'250'000, "knee"}, {"~un", 1, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, ""}}};
+            {{"orders", 10, 8, 10, 3, 2, 5210, 17, 2, 1, 9, 1'250'000, "knee", {"GET:/orders/:id", "POST:/orders"}}, {"~un", 1, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, "", {}}}};
 }
 
 TEST_CASE("says what is agreed") {

@@ -1,5 +1,10 @@
 package core
 
+import (
+	"maps"
+	"slices"
+)
+
 // Counts are totals since the start.
 type Counts struct {
 	Granted, Failed, Missed, Shed int64
@@ -34,6 +39,32 @@ func (f *Fence) States() []State {
 			c.counts.Granted, c.counts.Shed, c.counts.Missed, c.counts.Failed, c.knee, c.hold, reason})
 	}
 	return out
+}
+
+const mostShownKeys = 16 // of one class
+
+// Keys are those that are known to be of each class by its name: configured, learned, or, of a bucket, being learned; the
+// first by name.
+func (f *Fence) Keys() map[string][]string {
+	all := map[string]bool{}
+	for key := range f.keys.configured {
+		all[key] = true
+	}
+	for key := range f.keys.learned {
+		all[key] = true
+	}
+	for _, k := range f.keys.candidates {
+		if k != nil {
+			all[k.key] = true
+		}
+	}
+	of := map[string][]string{}
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		if name := f.classOf(key).name; len(of[name]) < mostShownKeys {
+			of[name] = append(of[name], key)
+		}
+	}
+	return of
 }
 
 // shownLimit is the most that the class may have in flight, and why.

@@ -44,6 +44,7 @@ struct ClassState {
     std::int64_t limit, reserve, in_flight, queued, lent, granted, shed, missed, failed, knee;
     Time hold;
     std::string reason;
+    std::vector<std::string> keys;  // that are known to be of it: configured, learned, or being learned
 };
 
 class Core {
@@ -104,12 +105,13 @@ private:
     void grant_decision(const Request& r, bool lent, const char* reason);
 
     // keys.cpp: from a key to a class
-    Class& class_of(const std::string& key);
+    Class& class_of(const std::string& key) const;
     Candidate* candidate_for(const std::string& key);
     std::unique_ptr<Candidate>& slot(const std::string& key);
     void learn_key(const std::string& key);
     std::set<std::string> footprint(const Candidate& k) const;
     bool adopt(Candidate& k);
+    std::map<const Class*, std::vector<std::string>> shown_keys() const;
 
     // group.cpp: classes that are late together
     void uses(Class& c, const std::string& edge);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package dev.temper.pathfence;
 
+import java.util.List;
+
 /**
  * What metrics show of a class.
  *
@@ -17,6 +19,8 @@ package dev.temper.pathfence;
  * @param knee the smallest concurrency on the plateau of goodput by the last fit; 0 before the first
  * @param hold nanoseconds that a request usually keeps its worker; 0 while that is not known
  * @param reason why the limit changed last, empty before it did; {@code together} where it is that of several classes
+ * @param keys the paths that are known to be of it: configured, learned, or, of a bucket, being learned; the first 16 by
+ *     name
  */
 public record ClassState(
         String name,
@@ -31,4 +35,5 @@ public record ClassState(
         long failed,
         long knee,
         long hold,
-        String reason) {}
+        String reason,
+        List<String> keys) {}

@@ -3,6 +3,7 @@ package dev.temper.pathfence;
 
 import dev.temper.pathfence.internal.Names;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 
 /**
@@ -295,15 +296,16 @@ final class Core {
      * @return the classes in their order, buckets that were never used left out
      */
     List<ClassState> states() {
+        Map<PathClass, List<String>> shown = keys.shown();
         return ledger.classes.stream()
                 .filter(c -> !c.unknown || c.granted + c.shed > 0 || !c.queue.isEmpty())
-                .map(PathClass::state)
+                .map(c -> c.state(List.copyOf(shown.getOrDefault(c, List.of()))))
                 .toList();
     }
 
     /** In what time a class's requests will have been served: (waiting + in flight) x hold / limit. */
     long drain(String key) {
-        ClassState s = keys.classOf(key).state();
+        ClassState s = keys.classOf(key).state(List.of());
         return (s.queued() + s.inFlight()) * s.hold() / Math.max(1, s.limit());
     }
 

@@ -2,15 +2,18 @@
 package dev.temper.pathfence;
 
 import dev.temper.pathfence.internal.Names;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeSet;
 
 /** From a key to a class. The specification's "Classes". */
 final class Keys {
     private static final int MAX_KEYS = 256; // that are learned, and as many that are being learned
     private static final long LEARN_AFTER = 8;
+    private static final int MOST_SHOWN = 16; // of one class
     private static final long CANDIDATE_LIFE = 1_000_000_000;
 
     private final Ledger ledger;
@@ -43,6 +46,19 @@ final class Keys {
         if (k != null) return k.of;
         if (!Names.valid(key)) return ledger.classes.get(0);
         return ledger.classes.get((int) Long.remainderUnsigned(fnv1a(key), ledger.buckets));
+    }
+
+    /** The keys that are known to be of each class, the first by name. */
+    Map<PathClass, List<String>> shown() {
+        Set<String> all = new TreeSet<>(configured.keySet());
+        all.addAll(learned.keySet());
+        for (Candidate k : candidates) if (k != null) all.add(k.key);
+        Map<PathClass, List<String>> of = new HashMap<>();
+        for (String key : all) {
+            List<String> keys = of.computeIfAbsent(classOf(key), c -> new ArrayList<>());
+            if (keys.size() < MOST_SHOWN) keys.add(key);
+        }
+        return of;
     }
 
     /** The request uses a downstream edge. */

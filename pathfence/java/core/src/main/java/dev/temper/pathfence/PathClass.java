@@ -2,6 +2,7 @@
 package dev.temper.pathfence;
 
 import java.util.ArrayDeque;
+import java.util.List;
 import java.util.Set;
 
 /** What is known of the requests that use one set of downstream edges. */
@@ -119,7 +120,7 @@ final class PathClass extends Limited {
         if (group != null) group.finished(now, r);
     }
 
-    ClassState state() {
+    ClassState state(List<String> keys) {
         boolean together = group != null && group.limit < limit;
         return new ClassState(
                 name,
@@ -134,6 +135,7 @@ final class PathClass extends Limited {
                 failed,
                 knee,
                 hold,
-                together ? "together" : reason);
+                together ? "together" : reason,
+                keys);
     }
 }

@@ -439,6 +439,11 @@ class FenceTest {
         }
         Permit home = counting.acquire(Call.of("home"));
         assertEquals("~0", home.className());
+        counting.acquire(Call.of("other")).edge("cache");
+        assertEquals(List.of("home"), counting.state("~0").orElseThrow().keys());
+        List<String> unknown = new ArrayList<>();
+        for (ClassState s : counting.states()) if (s.name().startsWith("~u")) unknown.addAll(s.keys());
+        assertEquals(List.of("other"), unknown);
         locked.set(0);
         home.edge("store");
         assertEquals(0, locked.get());

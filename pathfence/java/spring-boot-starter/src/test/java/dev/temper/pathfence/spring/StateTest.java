@@ -21,8 +21,8 @@ class StateTest {
                 3,
                 "classes[1].limit: 0 is below 1",
                 List.of(
-                        new ClassState("orders", 10, 8, 10, 3, 2, 5210, 17, 2, 1, 9, 1_250_000, "knee"),
-                        new ClassState("~un", 1, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, "")));
+                        new ClassState("orders", 10, 8, 10, 3, 2, 5210, 17, 2, 1, 9, 1_250_000, "knee", List.of("GET:/orders/:id", "POST:/orders")),
+                        new ClassState("~un", 1, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, "", List.of())));
         JsonMapper json = JsonMapper.builder().build();
         String agreed = Files.readString(Path.of("../../spec/state/state.json"));
         assertEquals(json.readTree(agreed), json.readTree(json.writeValueAsString(state)));
