@@ -2,15 +2,11 @@
 package dev.temper.pathfence.grpc;
 
 import dev.temper.pathfence.Fence;
-import dev.temper.pathfence.Outcome;
 import dev.temper.pathfence.PathContext;
 import dev.temper.pathfence.internal.Names;
 import io.grpc.Context;
 import io.grpc.Deadline;
-import io.grpc.ForwardingServerCall.SimpleForwardingServerCall;
-import io.grpc.ForwardingServerCallListener.SimpleForwardingServerCallListener;
 import io.grpc.Metadata;
-import io.grpc.MethodDescriptor;
 import io.grpc.ServerBuilder;
 import io.grpc.ServerCall;
 import io.grpc.ServerCallExecutorSupplier;
@@ -26,7 +22,7 @@ import java.util.concurrent.TimeUnit;
 
 /**
  * The fence before a gRPC server's workers: a call waits without a thread, and what is refused is answered by a thread of
- * its own.
+ * its own. gRPC's own executor takes in the requests of calls that have one; they are in memory while they wait.
  *
  * <pre>{@code
  * new FencedServer(fence, workers, "posts", false, Map.of()).install(builder);
@@ -37,15 +33,15 @@ public final class FencedServer {
     private static final Metadata.Key<String> SHED = key("x-pf-shed");
     private static final Metadata.Key<String> PUSHBACK = key("grpc-retry-pushback-ms");
 
-    private final Fence fence;
-    private final Executor workers;
-    private final Executor apart = Executors.newSingleThreadExecutor(task -> {
+    final Fence fence;
+    final Executor workers;
+    final Executor apart = Executors.newSingleThreadExecutor(task -> {
         Thread t = new Thread(task, "pathfence-apart");
         t.setDaemon(true);
         return t;
     });
-    private final String service;
-    private final boolean trusted;
+    final String service;
+    final boolean trusted;
     private final Map<String, String> keys;
     /** A probe that is refused has the service restarted. */
     private final Set<String> exempt = new HashSet<>(Set.of("grpc.health.v1.Health"));
@@ -67,6 +63,7 @@ public final class FencedServer {
         this.service = service;
         this.trusted = trusted;
         this.keys = Map.copyOf(keys);
+        apart.execute(() -> {}); // its thread is there when no other can be made
     }
 
     /**
@@ -86,8 +83,9 @@ public final class FencedServer {
     }
 
     /**
-     * Sets a server's call executor, and adds an interceptor. Install it after other interceptors, so that what is
-     * refused does not reach them.
+     * Sets a server's call executor, and adds an interceptor. Install it after other interceptors: they run on the workers,
+     * and what is refused does not reach them. One that is added later sees nothing that a handler throws, and must neither
+     * throw nor block: it may run on gRPC's own executor ({@link ServerBuilder#executor}), which must not be the workers.
      *
      * @param builder the server's
      */
@@ -95,7 +93,8 @@ public final class FencedServer {
         builder.callExecutor(new ServerCallExecutorSupplier() {
             @Override
             public <Q, R> Executor getExecutor(ServerCall<Q, R> call, Metadata headers) {
-                return admit(call, headers);
+                if (isExempt(call)) return apart;
+                return isStream(call) ? fenced(call, headers) : null; // null: gRPC's own
             }
         });
         builder.intercept(new ServerInterceptor() {
@@ -107,15 +106,8 @@ public final class FencedServer {
         });
     }
 
-    private <Q, R> Executor admit(ServerCall<Q, R> call, Metadata headers) {
-        if (exempt.contains(call.getMethodDescriptor().getServiceName())) return apart;
-        PathContext said = PathContext.readHttp(name -> header(headers, name));
-        PathContext context = (trusted ? said : said.untrusted()).atMost(left());
-        if (context.path().isEmpty()) context = context.withPath(keyOf(call.getMethodDescriptor().getFullMethodName()));
-        boolean streams = call.getMethodDescriptor().getType() != MethodDescriptor.MethodType.UNARY;
-        FencedCall c = new FencedCall(workers, apart, context, service, streams);
-        c.submit(fence, context.call(service, trusted), Context.current());
-        return c;
+    private boolean isExempt(ServerCall<?, ?> call) {
+        return exempt.contains(call.getMethodDescriptor().getServiceName());
     }
 
     private static String header(Metadata headers, String name) {
@@ -136,112 +128,44 @@ public final class FencedServer {
         return Names.valid(key) ? key : "";
     }
 
-    private static <Q, R> ServerCall.Listener<Q> intercept(
+    private <Q, R> ServerCall.Listener<Q> intercept(
             ServerCall<Q, R> call, Metadata headers, ServerCallHandler<Q, R> next) {
-        FencedCall c = FencedCall.here();
-        if (c == null) return next.startCall(call, headers); // another transport's executor: not fenced
-        if (c.refused() != null) {
-            refuse(call, c.refused());
-            return new ServerCall.Listener<>() {};
-        }
-        c.claim();
-        ServerCall<Q, R> judged = new Judged<>(call, c);
-        try {
-            return new Ends<>(next.startCall(judged, headers), judged, c);
-        } catch (RuntimeException | Error e) {
-            c.release(Outcome.FAIL);
-            throw e;
-        }
+        if (isExempt(call)) return next.startCall(call, headers);
+        FencedCall c = isStream(call) ? FencedCall.here() : fenced(call, headers);
+        if (c == null) return next.startCall(call, headers); // another's executor: not fenced
+        if (!c.isOver()) return new Intake<>(c, call, headers, next);
+        if (c.refusal() != null) call.close(refused(c.refusal()), trailers(c.refusal()));
+        return new ServerCall.Listener<>() {};
     }
 
-    private static void refuse(ServerCall<?, ?> call, String reason) {
+    private FencedCall fenced(ServerCall<?, ?> call, Metadata headers) {
+        PathContext said = PathContext.readHttp(name -> header(headers, name));
+        PathContext context = (trusted ? said : said.untrusted()).atMost(left());
+        if (context.path().isEmpty()) context = context.withPath(keyOf(call.getMethodDescriptor().getFullMethodName()));
+        return new FencedCall(this, context, isStream(call));
+    }
+
+    /** Whether its client may send more than one message. */
+    private static boolean isStream(ServerCall<?, ?> call) {
+        return !call.getMethodDescriptor().getType().clientSendsOneMessage();
+    }
+
+    /** What a call ends with for a reason of the fence, its own or a downstream's. */
+    static Status refused(String reason) {
+        return Status.RESOURCE_EXHAUSTED.withDescription("pf-shed: " + reason);
+    }
+
+    /** What goes with it. */
+    static Metadata trailers(String reason) {
         Metadata trailers = new Metadata();
         trailers.put(SHED, reason);
         trailers.put(PUSHBACK, "-1");
-        call.close(Status.RESOURCE_EXHAUSTED.withDescription("pf-shed: " + reason), trailers);
+        return trailers;
     }
 
     /** Why a downstream has refused, if that is what was thrown; or null. */
-    private static String shedBelow(Throwable thrown) {
+    static String shedBelow(Throwable thrown) {
         Metadata trailers = Status.trailersFromThrowable(thrown);
         return trailers == null ? null : trailers.get(SHED);
-    }
-
-    /** Notes how the call ended. */
-    private static final class Judged<Q, R> extends SimpleForwardingServerCall<Q, R> {
-        private final FencedCall of;
-
-        Judged(ServerCall<Q, R> call, FencedCall of) {
-            super(call);
-            this.of = of;
-        }
-
-        @Override
-        public void close(Status status, Metadata trailers) {
-            of.ends(outcome(status.getCode()));
-            super.close(status, trailers);
-        }
-
-        private static Outcome outcome(Status.Code code) {
-            return switch (code) {
-                case UNKNOWN, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, ABORTED, INTERNAL, UNAVAILABLE, DATA_LOSS ->
-                    Outcome.FAIL;
-                case CANCELLED -> Outcome.CANCEL;
-                case OK -> Outcome.OK;
-                default -> Outcome.LIGHT; // the caller's own fault, which was found out at once
-            };
-        }
-    }
-
-    /** Gives the permit back at the end: gRPC calls one of the two, once. */
-    private static final class Ends<Q> extends SimpleForwardingServerCallListener<Q> {
-        private final ServerCall<Q, ?> call;
-        private final FencedCall of;
-
-        Ends(ServerCall.Listener<Q> listener, ServerCall<Q, ?> call, FencedCall of) {
-            super(listener);
-            this.call = call;
-            this.of = of;
-        }
-
-        @Override
-        public void onMessage(Q message) {
-            orFail(() -> super.onMessage(message));
-        }
-
-        @Override
-        public void onHalfClose() {
-            orFail(super::onHalfClose);
-        }
-
-        /** What a handler throws ends the call without close(); but a downstream's refusal becomes the call's own. */
-        private void orFail(Runnable handler) {
-            try {
-                handler.run();
-            } catch (RuntimeException | Error e) {
-                of.release(Outcome.FAIL);
-                String reason = shedBelow(e);
-                if (reason == null) throw e;
-                refuse(call, reason);
-            }
-        }
-
-        @Override
-        public void onComplete() {
-            try {
-                super.onComplete();
-            } finally {
-                of.release(of.outcome());
-            }
-        }
-
-        @Override
-        public void onCancel() {
-            try {
-                super.onCancel();
-            } finally {
-                of.release(Outcome.CANCEL);
-            }
-        }
     }
 }

@@ -86,7 +86,7 @@ class GrpcTest {
     private Server server;
     private ManagedChannel channel;
 
-    private enum Text implements MethodDescriptor.Marshaller<String> {
+    enum Text implements MethodDescriptor.Marshaller<String> {
         UTF8;
 
         @Override
@@ -104,7 +104,7 @@ class GrpcTest {
         }
     }
 
-    private static MethodDescriptor<String, String> method(String name) {
+    static MethodDescriptor<String, String> method(String name) {
         return MethodDescriptor.<String, String>newBuilder()
                 .setType(MethodDescriptor.MethodType.UNARY)
                 .setFullMethodName("posts/" + name)
