@@ -5,12 +5,16 @@ import org.springframework.boot.SpringApplication;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.PathVariable;
+import org.springframework.web.bind.annotation.PostMapping;
+import org.springframework.web.bind.annotation.RequestParam;
 import org.springframework.web.bind.annotation.RestController;
 
-/** Two paths on one pool: when orders get slow, the catalogue does not. The fence needs nothing in the code. */
+/** Two paths on one pool: items, and orders, which need a warehouse. The fence needs nothing in the code. */
 @SpringBootApplication
 @RestController
 public class Shop {
+    private volatile long warehouseTakes = 20;
+
     public static void main(String[] arguments) {
         SpringApplication.run(Shop.class, arguments);
     }
@@ -22,7 +26,17 @@ public class Shop {
 
     @GetMapping("/orders/{id}")
     public String order(@PathVariable("id") String id) throws InterruptedException {
-        Thread.sleep(500); // the slow downstream
+        Thread.sleep(warehouseTakes); // stands for a call to another service
         return "order " + id;
+    }
+
+    /**
+     * Makes the warehouse slow, or quick again.
+     *
+     * @param takes how long it takes from now on, in milliseconds
+     */
+    @PostMapping("/warehouse")
+    public void warehouse(@RequestParam("takes") long takes) {
+        warehouseTakes = takes;
     }
 }

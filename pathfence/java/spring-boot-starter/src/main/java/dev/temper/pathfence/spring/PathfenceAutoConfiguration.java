@@ -63,6 +63,8 @@ public class PathfenceAutoConfiguration {
         int threads = threads(environment);
         Config config = properties.config(workersFor(threads));
         boolean virtual = environment.getProperty("spring.threads.virtual.enabled", Boolean.class, false);
+        boolean said = properties.workers() != 0 || properties.config() != null;
+        if (virtual && !said) tellUnsaid(config.workers());
         if (config.workers() >= threads && !virtual) tellFewThreads(config.workers(), threads);
         Fence.Builder b = Fence.builder(config);
         if (properties.config() != null) b.watch(properties.config(), PathfenceAutoConfiguration::tell);
@@ -90,6 +92,13 @@ public class PathfenceAutoConfiguration {
     /** Fewer than there are threads: some must be left to take requests in and to refuse them. */
     private static long workersFor(int threads) {
         return Math.max(1, threads * 3L / 4);
+    }
+
+    private static void tellUnsaid(long workers) {
+        LOG.log(
+                System.Logger.Level.WARNING,
+                "PathFence serves " + workers + " requests at once, three quarters of threads that are not used, since"
+                        + " there are virtual ones. Set pathfence.workers to as many as the service can do at once.");
     }
 
     private static void tellFewThreads(long workers, int threads) {

@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Map;
 import org.springframework.boot.context.properties.ConfigurationProperties;
 import org.springframework.boot.context.properties.bind.DefaultValue;
+import org.springframework.boot.context.properties.bind.Name;
 
 /**
  * What {@code pathfence.*} sets. Zero and null mean the default; {@link Config} has bounds and meanings. A name that is not
@@ -25,6 +26,7 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
  * @param unknownBuckets classes for keys that are not known
  * @param classes the classes that have a name
  * @param off whether the fence starts switched off, if there is no file
+ * @param offInYaml the same: YAML reads a bare {@code off}, as a key, as false
  * @param service this service's name in what travels with a request; empty: re-entry is not seen
  * @param trusted whether peers may choose keys and depths
  * @param routes from a path pattern, as in {@code /orders/**}, to a key; the first that matches counts
@@ -45,6 +47,7 @@ public record PathfenceProperties(
         long unknownBuckets,
         List<PathClass> classes,
         boolean off,
+        @Name("false") boolean offInYaml,
         @DefaultValue("") String service,
         boolean trusted,
         Map<String, String> routes,
@@ -106,7 +109,7 @@ public record PathfenceProperties(
                 .grace(nanos(grace))
                 .queueMax(queueMax)
                 .unknownBuckets(unknownBuckets)
-                .off(off);
+                .off(off || offInYaml);
         for (PathClass k : classes) b.add(k.config());
         return b.build().checked();
     }

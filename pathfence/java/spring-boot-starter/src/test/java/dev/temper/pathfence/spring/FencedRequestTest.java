@@ -29,7 +29,7 @@ import org.springframework.mock.web.MockHttpServletResponse;
 class FencedRequestTest {
     private final AtomicLong now = new AtomicLong();
     private final List<Throwable> errors = new ArrayList<>();
-    private final Fence fence = Fence.builder(Config.builder(1).build())
+    private final Fence fence = Fence.builder(Config.builder(1).target(250_000_000).build())
             .clock(now::get)
             .withoutTicker()
             .errors(errors::add)

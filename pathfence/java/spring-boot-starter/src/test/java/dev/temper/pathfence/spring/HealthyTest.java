@@ -138,12 +138,12 @@ class HealthyTest extends InServer {
         assertEquals("nested 7", get("/nested/deep/7").get().body());
     }
 
-    /** A path that is not known yet has all idle workers but one, and that, too, once something of it has come back. */
+    /** A path that is not known yet has all idle workers but two, and those, too, once something of it has come back. */
     @ParameterizedTest
     @ValueSource(strings = {"tomcat", "jetty"})
     void idleWorkersServeWhatIsNotKnown(String server) throws Exception {
         start(server, "pathfence.target=10s");
-        for (int idle : new int[] {3, 4}) {
+        for (int idle : new int[] {2, 4}) {
             shop.slow.shut();
             var asked = ask("/slow", 4);
             awaitInFlight(idle);

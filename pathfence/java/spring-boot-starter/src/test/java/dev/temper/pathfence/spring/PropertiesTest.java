@@ -7,17 +7,22 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.lang.reflect.RecordComponent;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
+import org.springframework.context.ApplicationContextInitializer;
+import org.springframework.core.io.support.SpringFactoriesLoader;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
@@ -33,7 +38,7 @@ class PropertiesTest extends InServer {
         }
         List<String> wanted = new ArrayList<>();
         for (RecordComponent c : PathfenceProperties.class.getRecordComponents())
-            wanted.add("pathfence." + c.getName().replaceAll("([A-Z])", "-$1").toLowerCase(Locale.ROOT));
+            if (!c.getName().equals("offInYaml")) wanted.add("pathfence." + c.getName().replaceAll("([A-Z])", "-$1").toLowerCase(Locale.ROOT));
         List<String> described = new ArrayList<>();
         for (JsonNode p : metadata.get("properties"))
             if (p.path("description").asString("").length() > 10) described.add(p.get("name").asString());
@@ -46,6 +51,40 @@ class PropertiesTest extends InServer {
     void aNameThatIsNoneIsAnError(String name, CapturedOutput output) {
         assertThrows(RuntimeException.class, () -> start("tomcat", "pathfence.classes[0].name=own", name + "=7"));
         assertTrue(output.getAll().contains("[" + name + "]"), output.getAll());
+    }
+
+    /** YAML reads off as false where it is a key, too. */
+    @ParameterizedTest
+    @ValueSource(strings = {"off: true", "off: true, workers: 3", "\"off\": true", "off: yes, target: 3s"})
+    void offInYamlIsOff(String yaml, @TempDir Path folder) throws Exception {
+        Path file = Files.writeString(folder.resolve("off.yaml"), "pathfence: {" + yaml + "}");
+        start("tomcat", "spring.config.additional-location=" + file.toUri());
+        assertTrue(fence.config().off(), yaml);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"0, true, true", "0, false, false", "7, true, false"})
+    void workersThatNobodyHasSaidAreToldBesideVirtualThreads(int workers, boolean virtual, boolean told, CapturedOutput output) {
+        start("tomcat", "pathfence.workers=" + workers, "spring.threads.virtual.enabled=" + virtual, "logging.level.root=WARN");
+        assertEquals(told, output.getAll().contains("PathFence serves 6 requests at once"), output.getAll());
+    }
+
+    @ParameterizedTest
+    @CsvSource({"2.7.18, false", "3.5.6, false", "4.0.0, true", "4.1.0-SNAPSHOT, true", "10.0, true"})
+    void anotherSpringBootIsAnError(String version, boolean fits) {
+        if (fits) {
+            NeedsSpringBoot4.check(version);
+            return;
+        }
+        String why = assertThrows(IllegalStateException.class, () -> NeedsSpringBoot4.check(version)).getMessage();
+        assertTrue(why.contains("needs Spring Boot 4, and this is " + version), why);
+    }
+
+    /** Spring runs it, whatever else is there. */
+    @Test
+    void theVersionIsLookedAt() {
+        assertTrue(SpringFactoriesLoader.forDefaultResourceLocation().load(ApplicationContextInitializer.class).stream()
+                .anyMatch(NeedsSpringBoot4.class::isInstance));
     }
 
     @ParameterizedTest
