@@ -126,8 +126,9 @@ func (f *flags) keep(r record.Record) error {
 // java keeps the compiler's work short: what it takes later is no longer the service's.
 var java = append(slices.Clip(compiledJava), "-XX:TieredStopAtLevel=1")
 
-// compiledJava is what a service runs as that is up for long: its code is compiled by both compilers.
-var compiledJava = []string{"java", "-XX:+UseSerialGC"}
+// compiledJava is what a service runs as that is up for long: its code is compiled by both compilers. It has no perf data: a JVM
+// complains of another's on its standard output, where the ports are to stand.
+var compiledJava = []string{"java", "-XX:+UseSerialGC", "-XX:-UsePerfData"}
 
 func service(java []string, jar string) []string {
 	return append(slices.Clip(java), "-Xms256m", "-Xmx256m", "-jar", jar)
