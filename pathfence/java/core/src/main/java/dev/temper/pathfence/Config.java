@@ -125,8 +125,9 @@ public record Config(
         Set<String> keys = new HashSet<>();
         List<ClassConfig> out = new ArrayList<>();
         for (ClassConfig k : classes) {
-            if (!Names.valid(k.name()) || k.name().startsWith("~") || !names.add(k.name()))
-                throw new ConfigException("class name \"" + k.name() + "\" is not valid, or given twice");
+            if (k.name() != null && k.name().startsWith("~"))
+                throw new ConfigException("class name \"" + k.name() + "\" begins with ~, as learned classes do");
+            checkName("class name", k.name(), names);
             String of = "class " + k.name() + ": ";
             out.add(new ClassConfig(
                     k.name(),
@@ -135,11 +136,16 @@ public record Config(
                     bound(of + "target_ns", or(k.target(), target), MS, LONGEST),
                     bound(of + "limit", k.limit(), 0, MAX_WORKERS),
                     bound(of + "hold_ns", k.hold(), 0, LONGEST)));
-            for (String key : k.keys())
-                if (!Names.valid(key) || !keys.add(key))
-                    throw new ConfigException(of + "key \"" + key + "\" is not valid, or given twice");
+            for (String key : k.keys()) checkName(of + "key", key, keys);
         }
         return out;
+    }
+
+    private static void checkName(String what, String name, Set<String> given) {
+        if (!Names.valid(name))
+            throw new ConfigException(what + " \"" + name + "\" is no name: it must be 1 to 64 of"
+                    + " a-z A-Z 0-9 . _ / : + - ~, as in orders or GET:/orders/:id");
+        if (!given.add(name)) throw new ConfigException(what + " \"" + name + "\" is given twice");
     }
 
     private Config withClasses(List<ClassConfig> other) {

@@ -63,6 +63,19 @@ class PropertiesTest extends InServer {
     }
 
     @ParameterizedTest
+    @CsvSource(delimiter = '|', value = {
+        "pathfence.classes[0].keys[0]=GET:/orders/{id} | class own: key \"GET:/orders/{id}\" is no name",
+        "pathfence.classes[0].weight=5000 | class own: weight is 5000",
+        "pathfence.config=no/such/file.json | no/such/file.json"
+    })
+    void whatIsWrongIsSaidInTwoLines(String property, String says, CapturedOutput output) {
+        assertThrows(RuntimeException.class, () -> start("tomcat", "pathfence.classes[0].name=own", property));
+        String said = output.getAll();
+        assertTrue(said.contains("PathFence's configuration is wrong: ") && said.contains(says), said);
+        assertFalse(said.contains("\tat "), "a stack trace: " + said);
+    }
+
+    @ParameterizedTest
     @CsvSource({"0, true, true", "0, false, false", "7, true, false"})
     void workersThatNobodyHasSaidAreToldBesideVirtualThreads(int workers, boolean virtual, boolean told, CapturedOutput output) {
         start("tomcat", "pathfence.workers=" + workers, "spring.threads.virtual.enabled=" + virtual, "logging.level.root=WARN");
