@@ -131,12 +131,6 @@ func (f *Fence) permit(r Request, caller *Serving) *Permit {
 	return p
 }
 
-func (f *Fence) target(key string) time.Duration {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return time.Duration(f.core.Target(key))
-}
-
 // acquire waits for a permit, and gives what the core knows it as, and its class.
 func (f *Fence) acquire(ctx context.Context, r Request, parent int64) (id int64, class string, err error) {
 	id, decision, waiter := f.arrive(r, parent)

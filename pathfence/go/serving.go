@@ -55,16 +55,18 @@ func (f *Fence) Prepare(ctx context.Context, in Incoming) *Serving {
 	if s.carried.Path == "" {
 		s.carried.Path = in.Key
 	}
-	if !in.Trusted && s.carried.Timeout > 0 { // it may only shorten the target, also for those that are called
-		s.carried.Timeout = min(s.carried.Timeout, f.target(s.carried.Path))
-	}
+	var left time.Duration // by this service's own word, or gRPC's, which goes on by itself
 	if end, has := ctx.Deadline(); has {
-		s.carried = s.carried.AtMost(max(1, time.Until(end)))
+		left = max(1, time.Until(end))
 	}
-	r := Request{Key: s.carried.Path, Timeout: s.carried.Timeout, untrusted: !in.Trusted}
+	r := Request{Key: s.carried.Path, Timeout: s.carried.AtMost(left).Timeout, untrusted: !in.Trusted}
 	if f.service != "" {
 		r.Depth = s.carried.Depth(f.service)
 	}
+	if !in.Trusted {
+		s.carried.Timeout = 0 // those who are called would believe it, since they trust this service
+	}
+	s.carried = s.carried.AtMost(left)
 	s.permit = f.permit(r, s.caller)
 	return s
 }

@@ -102,23 +102,35 @@ func TestANameIsGoodOnce(t *testing.T) {
 	arrives("once the call is over", name, http.StatusServiceUnavailable)
 }
 
-// A deadline of a client without trust may only shorten the target, for those that are called, too.
-func TestALongDeadlineIsNotPassedOn(t *testing.T) {
+// Those who are called would believe a deadline, since they trust this service.
+func TestADeadlineOfAStrangerIsNotPassedOn(t *testing.T) {
 	sent := make(chan string, 1)
 	below := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { sent <- r.Header.Get("x-pf-deadline") }))
 	defer below.Close()
-	s := serve(t, pathfence.Config{Workers: 1, Target: 2 * time.Second})
 	client := http.Client{Transport: pathfence.Transport(nil, pathfence.Peers(func(string) bool { return true }))}
+	s := serve(t, pathfence.Config{Workers: 1, Target: 2 * time.Second}, pathfence.Trusted(func(r *http.Request) bool { return r.Header.Get("authorization") == "peer" }))
 	s.mux.HandleFunc("GET /call", func(_ http.ResponseWriter, r *http.Request) {
 		call, _ := http.NewRequestWithContext(r.Context(), http.MethodGet, below.URL, nil)
 		if response, err := client.Do(call); err == nil {
 			response.Body.Close()
 		}
 	})
-	go s.get("/call", "x-pf-deadline", "599999")
-	said := <-sent
-	if left, err := strconv.Atoi(said); err != nil || left > 2000 {
-		t.Errorf("the peer is told %q ms, want 2000 at most", said)
+	for _, c := range []struct {
+		name, deadline, who string
+		passed              bool
+	}{
+		{"long", "599999", "", false},
+		{"short", "1500", "", false},
+		{"of a peer", "1500", "peer", true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			go s.get("/call", "x-pf-deadline", c.deadline, "authorization", c.who)
+			said := <-sent
+			left, err := strconv.Atoi(said)
+			if c.passed && (err != nil || left > 1500) || !c.passed && said != "" {
+				t.Errorf("the peer is told %q ms, want that %v", said, c.passed)
+			}
+		})
 	}
 }
 

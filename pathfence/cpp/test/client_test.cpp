@@ -43,16 +43,17 @@ TEST_CASE("a call carries on and its edge is learned") {
 }
 
 TEST_CASE("the key that an edge chose travels on") {
-    std::string arrived;
-    FencedServer back(config(4, ""), {"back", true, false, {}}, [&](const std::string&) { arrived = onward_here().path; });
+    Context arrived;
+    FencedServer back(config(4, ""), {"back", true, false, {}}, [&](const std::string&) { arrived = onward_here(); });
     FencedServer edge(config(4, ""), {"edge", false, false, {{"read", "home.read"}}}, [&](const std::string&) {
         const auto out = std::make_shared<FencedProtocol>(connected(back.port()), "back");
         write_call(*out, "store", {});
         CHECK(read_reply(*out, "store").empty());
     });
     for (const auto& [method, key] : Headers{{"read", "home.read"}, {"write", "write"}}) {
-        CHECK(call(edge.port(), method, {"forged", 0, ""}).empty());
-        CHECK(arrived == key);
+        CHECK(call(edge.port(), method, {"forged", kLong, ""}).empty());
+        CHECK(arrived.path == key);
+        CHECK(arrived.timeout == 0);  // it would have been believed
     }
 }
 

@@ -94,8 +94,5 @@ func (f *Fence) Pool() Pool {
 	return Pool{f.cfg.Off, f.cfg.Workers, f.inFlight, int64(len(f.waiting))}
 }
 
-// Target is the deadline of requests with this key that carry none.
-func (f *Fence) Target(key string) Time { return f.classOf(key).target }
-
 // Runs says whether a request is in flight.
 func (f *Fence) Runs(id int64) bool { return f.running[id] != nil }

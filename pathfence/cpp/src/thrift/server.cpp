@@ -19,7 +19,7 @@ namespace temper::pathfence::thrift {
 struct FencedProcessor::Serves {
     const Context& context;
     const std::string& key;
-    const std::string& service;
+    const Listener& listener;
     const std::chrono::steady_clock::time_point since;
 };
 
@@ -242,7 +242,7 @@ std::size_t FencedThreadManager::totalTaskCount() const {
 bool FencedProcessor::process(std::shared_ptr<at::protocol::TProtocol> in, std::shared_ptr<at::protocol::TProtocol> out, void* connection) {
     // What the frame says has been read already, and the message is what the inner processor expects.
     if (!fence_ && job_here && !job_here->refused && std::exchange(job_here->plain, false))
-        return serve({job_here->incoming.context, job_here->call.key, listener_.service, job_here->since}, nullptr, std::move(in), std::move(out), connection);
+        return serve({job_here->incoming.context, job_here->call.key, listener_, job_here->since}, nullptr, std::move(in), std::move(out), connection);
 
     const Clock::time_point since = job_here ? job_here->since : Clock::now();
     Incoming request;
@@ -270,7 +270,7 @@ bool FencedProcessor::process(std::shared_ptr<at::protocol::TProtocol> in, std::
         return true;
     }
     in = std::make_shared<at::protocol::StoredMessageProtocol>(in, request.method, type, sequence);
-    return serve({request.context, call.key, listener_.service, since}, permit ? &*permit : nullptr, std::move(in), std::move(out), connection);
+    return serve({request.context, call.key, listener_, since}, permit ? &*permit : nullptr, std::move(in), std::move(out), connection);
 }
 
 // Has the inner processor serve a request, and tells its fence how that went.
@@ -303,7 +303,8 @@ Context onward_here() {
     const Time used = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - serves_here->since).count();
     Context context = serves_here->context;
     if (valid_name(serves_here->key)) context.path = serves_here->key;  // what an edge has chosen travels on
-    return onward(std::move(context), serves_here->service, used);
+    if (!serves_here->listener.trusted) context.timeout = 0;  // whoever is called would believe it
+    return onward(std::move(context), serves_here->listener.service, used);
 }
 
 }  // namespace temper::pathfence::thrift

@@ -159,6 +159,15 @@ public record PathContext(String path, long timeout, String visits) {
     }
 
     /**
+     * What is sent on of one from a peer whose word on time counts here only: whoever is called would believe it.
+     *
+     * @return the rest is the same
+     */
+    public PathContext withoutTime() {
+        return new PathContext(path, 0, visits);
+    }
+
+    /**
      * With another key.
      *
      * @param key the key

@@ -180,7 +180,7 @@ final class FencedCall implements Executor {
             asking = false;
             if (!over) {
                 permit = p;
-                serving = new Serving(p, context, at.service, since);
+                serving = new Serving(p, at.trusted ? context : context.withoutTime(), at.service, since);
                 next = batch = new Batch();
             }
         } finally {

@@ -397,6 +397,10 @@ class GrpcTest {
         assertEquals("fast", call(with("x-pf-path", "posts/slow", "x-pf-visits", "posts*9"), "fast", CallOptions.DEFAULT));
         awaitAll(0);
         assertEquals(1, fence.state("fast").orElseThrow().granted());
+        assertEquals(
+                "posts/onward posts*1 false",
+                call(with("x-pf-deadline", "500000"), "onward", CallOptions.DEFAULT),
+                "whoever is called would believe it");
     }
 
     @Test

@@ -59,7 +59,7 @@ final class Admission {
         if (isExempt(request)) return null;
         long since = System.nanoTime();
         PathContext context = context(request);
-        FencedRequest r = new FencedRequest(context, service, since);
+        FencedRequest r = new FencedRequest(trusted ? context : context.withoutTime(), service, since);
         request.setAttribute(ATTRIBUTE, r);
         Within.Caller caller = within.take(request.getHeader(Within.HEADER));
         Call call = context.call(service, trusted);

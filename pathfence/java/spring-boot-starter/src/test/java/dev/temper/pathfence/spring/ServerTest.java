@@ -220,6 +220,13 @@ class ServerTest extends InServer {
         awaitInFlight(0);
     }
 
+    /** Whoever is called would believe it, since it trusts this service. */
+    @Test
+    void aStrangersDeadlineIsNotSentOn() throws Exception {
+        start("tomcat", "pathfence.service=shop", "pathfence.peers[0]=127.0.0.1");
+        assertEquals("GET:/calls null shop*1", get("/calls", "x-pf-deadline", "50000").get().body());
+    }
+
     /** A host that is no peer is told nothing of the service's routes and names, and cannot say that it refuses. */
     @Test
     void whoIsNoPeerIsSentNothingAndNotBelieved() throws Exception {

@@ -43,7 +43,7 @@ public final class FencedProcessor implements TProcessor {
             refuse(in, out, plain, job.refused);
             return;
         }
-        Serving serving = new Serving(job.permit, job.incoming.context(), listener.service(), job.since);
+        Serving serving = new Serving(job.permit, job.incoming.onward(listener), listener.service(), job.since);
         job.outcome = Outcome.FAIL;
         Answer answer = new Answer(out);
         try (Serving.Scope here = serving.enter()) {

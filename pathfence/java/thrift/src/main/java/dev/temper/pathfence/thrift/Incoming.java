@@ -21,4 +21,9 @@ record Incoming(String method, PathContext context, Call call) {
         if (context.path().isEmpty() && Names.valid(key)) context = context.withPath(key);
         return new Incoming(name.method(), context, context.call(listener.service(), listener.trusted()));
     }
+
+    /** What travels on with it. */
+    PathContext onward(Listener listener) {
+        return listener.trusted() ? context : context.withoutTime();
+    }
 }
