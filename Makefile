@@ -106,7 +106,7 @@ kubernetes: ## etcd, kube-apiserver, kube-scheduler and helm from source, in bui
 	scripts/kubernetes.sh build/kubernetes etcd kube-apiserver kube-scheduler helm
 
 test-kubernetes: kubernetes kubectl-temper temper-agent temper-controller ## what Temper adds to a cluster, in a real API server
-	TEMPER_KUBERNETES=$(CURDIR)/build/kubernetes $(GO) test -count=1 -timeout 20m -tags kubernetes ./test/kubernetes
+	TEMPER_KUBERNETES=$(CURDIR)/build/kubernetes $(GO) test -count=1 -timeout 35m -tags kubernetes ./test/kubernetes
 	cd tools/chart && TEMPER_KUBERNETES=$(CURDIR)/build/kubernetes $(GO) test -count=1 -tags kubernetes -run 'RandomValues|Platforms|QuotaForClasses|SCC' .
 
 scale: kubernetes temper-agent ## what the agent takes on a node of 110 pods, and with 20 pods a second: records/agent; an API server that is away for 10 minutes; takes 17
