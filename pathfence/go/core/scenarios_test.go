@@ -96,7 +96,7 @@ func classes(names ...string) (out []core.ClassConfig) {
 // vectors builds all scenarios.
 func vectors() []core.Vector {
 	return []core.Vector{
-		reserve(), expired(), late(), full(), newest(), keys(), learned(), learnedEdge(), depth(), inherit(), cancel(), nestedFull(), aim(), withoutEdges(), light(), resumed(), unknown(), cold(), coldSmall(), shortened(),
+		reserve(), expired(), late(), full(), newest(), keys(), learned(), learnedEdge(), depth(), inherit(), cancel(), nestedFull(), aim(), withoutEdges(), bursts(), kept(), retargeted(), togetherLate(), light(), resumed(), unknown(), cold(), coldSmall(), shortened(),
 		clockStep(), pause(), silence(), backlog(), reload(), offOn(), switched(), panicking(), heldAll(), crowded(), lowRate(), stalled(), stoodAlone(), duplicates(),
 		played("slow", "4 workers; below one path the downstream gets ten times slower, and recovers", slowWorld(1), core.Parts{}),
 		played("freeze", "the downstream of one path stands still for 400 of every 500 ms", freezeWorld(), core.Parts{}),
