@@ -115,6 +115,8 @@ func (e *eviction) ask(ctx context.Context, pod *corev1.Pod) (why string, err er
 		e.waiting = fmt.Sprintf("the eviction API does not let pod %s go: %v", e.key, err)
 		e.tell("node %s: %s", e.node, e.waiting)
 		return "", nil
+	case e.waiting != "" && ctx.Err() != nil: // the time is over in the middle of a request: what was known before says more
+		return "", nil
 	case mayPass(err):
 		e.waiting = fmt.Sprintf("pod %s cannot be evicted: %v", e.key, err)
 		return "", err
