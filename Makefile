@@ -203,8 +203,8 @@ comma := ,
 AA_RECORDS = $(subst $(space),$(comma),$(wildcard records/aa/chain-*.json))
 
 test-lab: build ## the lab is deterministic, and Temper keeps its bars against stock
-	bin/temper-lab ladder $(SHORT_LADDER) --json build/lab-1.json >/dev/null
-	bin/temper-lab ladder $(SHORT_LADDER) --json build/lab-2.json >/dev/null
+	bin/temper-lab ladder $(SHORT_LADDER) --json build/lab-1.json >/dev/null & \
+	bin/temper-lab ladder $(SHORT_LADDER) --json build/lab-2.json >/dev/null; second=$$?; wait $$! && exit $$second
 	bin/temper-lab bench compare build/lab-1.json build/lab-2.json
 	@# It leaves as its command does, also where something that was started goes on.
 	bin/temper-lab exec --timeout 60s -- sh -c 'sleep 1000 & exit 3'; [ $$? = 3 ]
