@@ -4,6 +4,7 @@ package dev.temper.pathfence;
 import dev.temper.pathfence.internal.Names;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 
 /**
@@ -298,9 +299,21 @@ final class Core {
     List<ClassState> states() {
         Map<PathClass, List<String>> shown = keys.shown();
         return ledger.classes.stream()
-                .filter(c -> !c.unknown || c.granted + c.shed > 0 || !c.queue.isEmpty())
+                .filter(Core::isShown)
                 .map(c -> c.state(List.copyOf(shown.getOrDefault(c, List.of()))))
                 .toList();
+    }
+
+    /** What metrics, which ask for each by itself, show of a class: without its keys, which take a look at all keys. */
+    Optional<ClassState> state(String name) {
+        return ledger.classes.stream()
+                .filter(c -> c.name.equals(name) && isShown(c))
+                .findFirst()
+                .map(c -> c.state(List.of()));
+    }
+
+    private static boolean isShown(PathClass c) {
+        return !c.unknown || c.granted + c.shed > 0 || !c.queue.isEmpty();
     }
 
     /** In what time a class's requests will have been served: (waiting + in flight) x hold / limit. */

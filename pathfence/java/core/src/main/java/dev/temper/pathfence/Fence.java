@@ -471,13 +471,13 @@ public final class Fence implements AutoCloseable {
     }
 
     /**
-     * What metrics show of one class.
+     * What metrics show of one class, without its keys: {@link #states} has those.
      *
      * @param name the class
      * @return nothing where there is none, or only a bucket that was never used
      */
     public Optional<ClassState> state(String name) {
-        return states().stream().filter(s -> s.name().equals(name)).findFirst();
+        return reading(c -> c.state(name));
     }
 
     /**
