@@ -252,7 +252,8 @@ struct Core::Class : Limited {
     std::int64_t wants() const {
         std::int64_t d = demand();
         if (d == 0) return 0;
-        if (hold > 0) d = std::min(d, (d * hold * 256 + target - 1) / target);
+        if (hold > 0 && hold * 256 < target)  // else it bounds nothing, and a division costs
+            d = std::min(d, (d * hold * 256 + target - 1) / target);
         return std::min(d, entitled());
     }
     // Whether it has all that it may have, or its group does.
