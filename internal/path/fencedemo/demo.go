@@ -14,8 +14,8 @@ import (
 type Demo struct {
 	warehouse *warehouse
 	servers   *servers
-	paths     []*path // as Rows has them: items and orders without the fence, then with it
-	shops     [2]*shop
+	paths     []*path   // as Rows has them: items and orders without the fence, then with it
+	shops     [2]string // their addresses
 
 	mu    sync.Mutex
 	start time.Time
@@ -47,10 +47,10 @@ func newDemo(n network) (_ *Demo, err error) {
 		return nil, err
 	}
 	for i, plain := range []bool{true, false} {
-		if d.shops[i], err = d.servers.newShop(url, plain); err != nil {
+		if d.shops[i], err = d.servers.openShop(url, plain); err != nil {
 			return nil, err
 		}
-		d.paths = append(d.paths, newPath(d.shops[i].url+"/items", itemsEvery), newPath(d.shops[i].url+"/orders", ordersEvery))
+		d.paths = append(d.paths, newPath(d.shops[i]+"/items", itemsEvery), newPath(d.shops[i]+"/orders", ordersEvery))
 	}
 	return d, nil
 }

@@ -78,13 +78,19 @@ func (d *Demo) view() string {
 	htmlpage.Table(&b, "Since the start", columns, rows)
 	fmt.Fprintf(&b, `<p class="soft">In time is an answer within %v s of when the request was due. Clients send when it is time, and give up after %v s. Times are of all requests but those that were refused.</p>
 <p class="soft">The shops: without the fence %s, with it %s.</p>
-`, target.Seconds(), patience.Seconds(), d.shops[plain].url, d.shops[fenced].url)
+`, target.Seconds(), patience.Seconds(), d.shops[plain], d.shops[fenced])
 	return b.String()
 }
 
-// charts show the last minute.
-func (d *Demo) charts() []plot.Chart {
+// shown is the time that charts show, in seconds since the start: the last minute.
+type shown struct {
+	from, to int // the first, and the first that is not shown
+	slow     []plot.Span
+}
+
+func (d *Demo) shown() shown {
 	d.mu.Lock()
+	defer d.mu.Unlock()
 	now := d.end
 	if now.IsZero() {
 		now = time.Now()
@@ -93,45 +99,49 @@ func (d *Demo) charts() []plot.Chart {
 	if !d.start.IsZero() {
 		elapsed = now.Sub(d.start).Seconds()
 	}
-	last := int(elapsed) - settled + 1 // the first second that is not shown
-	first := max(0, last-shownSeconds)
-	var spans []plot.Span
+	t := shown{to: int(elapsed) - settled + 1}
+	t.from = max(0, t.to-shownSeconds)
 	for _, s := range d.spans {
 		to := s.to.Seconds()
 		if s.to == 0 {
 			to = elapsed
 		}
-		spans = append(spans, plot.Span{From: s.from.Seconds(), To: to})
+		t.slow = append(t.slow, plot.Span{From: s.from.Seconds(), To: to})
 	}
-	d.mu.Unlock()
-	chart := func(id, title string, perSecond float64, rows ...Row) plot.Chart {
-		c := plot.Chart{
-			ID: id, Title: title, XLabel: "seconds", YLabel: "a second", FromZero: true, NeverLog: true,
-			Spans: spans, SpanName: "the warehouse is slow", Level: &plot.Level{Y: perSecond, Label: "sent"},
-			Description: "Requests that were answered in time, by the second in which they were sent, without and with the fence.",
-		}
-		for at := first; at <= first+shownSeconds; at += 10 {
-			c.XTicks = append(c.XTicks, plot.Tick{At: float64(at), Label: fmt.Sprint(at)})
-		}
-		for _, r := range rows {
-			s := plot.Series{Label: "without the fence", Class: 1, Smooth: true}
-			if r.Fence {
-				s.Label, s.Class = "with the fence", 0
-			}
-			for at := first; at < last; at++ {
-				y := 0.0
-				if at < len(r.PerSecond) {
-					y = float64(r.PerSecond[at])
-				}
-				s.Line = append(s.Line, plot.Point{X: float64(at) + 0.5, Y: y})
-			}
-			c.Series = append(c.Series, s)
-		}
-		return c
-	}
-	rows := d.Rows()
+	return t
+}
+
+func (d *Demo) charts() []plot.Chart {
+	t, rows := d.shown(), d.Rows()
 	return []plot.Chart{
-		chart("items", "Items in time", float64(time.Second/itemsEvery), rows[0], rows[1]),
-		chart("orders", "Orders in time", float64(time.Second/ordersEvery), rows[4], rows[5]),
+		t.chart("items", "Items in time", itemsEvery, rows[0], rows[1]),
+		t.chart("orders", "Orders in time", ordersEvery, rows[4], rows[5]),
 	}
+}
+
+// chart is of one path, in either shop.
+func (t shown) chart(id, title string, every time.Duration, rows ...Row) plot.Chart {
+	c := plot.Chart{
+		ID: id, Title: title, XLabel: "seconds", YLabel: "a second", FromZero: true, NeverLog: true,
+		Spans: t.slow, SpanName: "the warehouse is slow", Level: &plot.Level{Y: float64(time.Second / every), Label: "sent"},
+		Description: "Requests that were answered in time, by the second in which they were sent, without and with the fence.",
+	}
+	for at := t.from; at <= t.from+shownSeconds; at += 10 {
+		c.XTicks = append(c.XTicks, plot.Tick{At: float64(at), Label: fmt.Sprint(at)})
+	}
+	for _, r := range rows {
+		s := plot.Series{Label: "without the fence", Class: 1, Smooth: true}
+		if r.Fence {
+			s.Label, s.Class = "with the fence", 0
+		}
+		for at := t.from; at < t.to; at++ {
+			y := 0.0
+			if at < len(r.PerSecond) {
+				y = float64(r.PerSecond[at])
+			}
+			s.Line = append(s.Line, plot.Point{X: float64(at) + 0.5, Y: y})
+		}
+		c.Series = append(c.Series, s)
+	}
+	return c
 }

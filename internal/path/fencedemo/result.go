@@ -3,6 +3,7 @@ package fencedemo
 import (
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 )
@@ -82,18 +83,9 @@ func milliseconds(ms float64) string {
 // WriteTable writes the results for a terminal.
 func WriteTable(w io.Writer, rows []Row) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	line := func(cells []string) {
-		for i, c := range cells {
-			end := "\t"
-			if i == len(cells)-1 {
-				end = "\n"
-			}
-			fmt.Fprint(table, c, end)
-		}
-	}
-	line(columns)
+	fmt.Fprintln(table, strings.Join(columns, "\t"))
 	for _, r := range rows {
-		line(r.cells())
+		fmt.Fprintln(table, strings.Join(r.cells(), "\t"))
 	}
 	return table.Flush()
 }

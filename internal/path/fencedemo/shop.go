@@ -48,17 +48,12 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// shop is a service with two paths: items, which need nothing else, and orders, which call the warehouse.
-type shop struct {
-	fence *pathfence.Fence
-	url   string
-}
-
-// newShop is a shop whose pool has a fence, or, with plain, is the same pool without.
-func (s *servers) newShop(warehouse string, plain bool) (*shop, error) {
+// openShop starts a service with two paths: items, which need nothing else, and orders, which call the warehouse. Its pool has
+// a fence, or, with plain, is the same pool without.
+func (s *servers) openShop(warehouse string, plain bool) (url string, err error) {
 	fence, err := pathfence.New(pathfence.Config{Service: "shop", Workers: workers, Target: target})
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	s.onClose = append(s.onClose, fence.Close)
 	fence.Off(plain)
@@ -74,8 +69,7 @@ func (s *servers) newShop(warehouse string, plain bool) (*shop, error) {
 			http.Error(w, err.Error(), http.StatusBadGateway)
 		}
 	})
-	url, err := s.serve(fence.Handler(paths))
-	return &shop{fence: fence, url: url}, err
+	return s.serve(fence.Handler(paths))
 }
 
 // servers are all that the demonstration has started.
