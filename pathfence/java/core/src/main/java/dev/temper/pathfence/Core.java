@@ -322,6 +322,11 @@ final class Core {
         return (s.queued() + s.inFlight()) * s.hold() / Math.max(1, s.limit());
     }
 
+    /** The name of the class that requests of a key are in now. */
+    String className(String key) {
+        return keys.classOf(key).name;
+    }
+
     /**
      * The names of all classes.
      *

@@ -492,6 +492,16 @@ public final class Fence implements AutoCloseable {
     }
 
     /**
+     * The class of a path's requests, as far as it is known; the next one may be in another.
+     *
+     * @param key the path's
+     * @return its name
+     */
+    public String className(String key) {
+        return reading(c -> c.className(key));
+    }
+
+    /**
      * How many workers are taken.
      *
      * @return the permits that are out

@@ -6,6 +6,7 @@ import dev.temper.pathfence.Fence;
 import dev.temper.pathfence.PathContext;
 import jakarta.servlet.ServletRequest;
 import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletResponse;
 import java.util.Collections;
 import java.util.List;
 import java.util.function.Supplier;
@@ -25,6 +26,7 @@ final class Admission {
     private final String service;
     private final boolean trusted;
     private final Supplier<List<PathPattern>> exempt;
+    private final List<FenceListener> listeners;
 
     /**
      * @param fence decides
@@ -33,8 +35,16 @@ final class Admission {
      * @param service this service's name in visits; empty: re-entry is not seen
      * @param trusted whether peers may choose keys and depths
      * @param exempt path patterns that are not fenced; asked for at the first request
+     * @param listeners hear of each request that is fenced
      */
-    Admission(Fence fence, RequestKeys keys, Within within, String service, boolean trusted, Supplier<List<String>> exempt) {
+    Admission(
+            Fence fence,
+            RequestKeys keys,
+            Within within,
+            String service,
+            boolean trusted,
+            Supplier<List<String>> exempt,
+            List<FenceListener> listeners) {
         this.fence = fence;
         this.keys = keys;
         this.within = within;
@@ -42,6 +52,7 @@ final class Admission {
         this.trusted = trusted;
         this.exempt = SingletonSupplier.of(() ->
                 exempt.get().stream().map(PathPatternParser.defaultInstance::parse).toList());
+        this.listeners = listeners;
     }
 
     /** What a request is to the fence, once it has been admitted; or null. */
@@ -66,6 +77,19 @@ final class Admission {
         long depth = Math.max(caller.depth(), call.depth());
         r.submit(fence, call.at(depth), depth > CIRCLE ? 0 : caller.permit());
         return r;
+    }
+
+    /** To be called before it waits: afterwards it is another thread's. */
+    void tellWaits(FencedRequest r, HttpServletRequest request) {
+        listeners.forEach(l -> l.waits(r, request));
+    }
+
+    void tellGranted(FencedRequest r, HttpServletRequest request, HttpServletResponse response) {
+        listeners.forEach(l -> l.granted(r, request, response));
+    }
+
+    void tellRefused(FencedRequest r, HttpServletRequest request, HttpServletResponse response) {
+        listeners.forEach(l -> l.refused(r, request, response));
     }
 
     private PathContext context(HttpServletRequest request) {

@@ -19,14 +19,17 @@ import java.io.IOException;
  */
 final class FenceFilter implements Filter {
     private final Admission admission;
+    private final Refusals refusals;
     private final boolean inServer;
 
     /**
      * @param admission whose requests it serves
+     * @param refusals answers those that are refused
      * @param inServer whether there is a server that admits them; not so in tests without one
      */
-    FenceFilter(Admission admission, boolean inServer) {
+    FenceFilter(Admission admission, Refusals refusals, boolean inServer) {
         this.admission = admission;
+        this.refusals = refusals;
         this.inServer = inServer;
     }
 
@@ -35,7 +38,9 @@ final class FenceFilter implements Filter {
             throws IOException, ServletException {
         HttpServletRequest request = (HttpServletRequest) in;
         FencedRequest admitted = Admission.of(request);
-        if (admitted != null) {
+        if (admitted != null && admitted.refused() != null) {
+            refuse(admitted, request, (HttpServletResponse) out);
+        } else if (admitted != null) {
             serve(admitted, request, (HttpServletResponse) out, chain);
         } else if (!inServer || request.getDispatcherType() != DispatcherType.REQUEST || admission.isExempt(request)) {
             chain.doFilter(in, out);
@@ -45,10 +50,16 @@ final class FenceFilter implements Filter {
         }
     }
 
-    /** Runs what comes after this filter, with the permit. */
-    private static void serve(
-            FencedRequest r, HttpServletRequest request, HttpServletResponse response, FilterChain chain)
+    private void refuse(FencedRequest r, HttpServletRequest request, HttpServletResponse response)
             throws IOException, ServletException {
+        admission.tellRefused(r, request, response);
+        refusals.write(r, r.refused(), request, response);
+    }
+
+    /** Runs what comes after this filter, with the permit. */
+    private void serve(FencedRequest r, HttpServletRequest request, HttpServletResponse response, FilterChain chain)
+            throws IOException, ServletException {
+        if (!r.isTaken()) admission.tellGranted(r, request, response);
         r.take();
         Outcome outcome = Outcome.FAIL;
         try (Serving.Scope here = r.serving().enter()) {
@@ -58,7 +69,7 @@ final class FenceFilter implements Filter {
             ShedDownstreamException shed = shedBelow(e);
             if (clientIsGone(e)) outcome = Outcome.CANCEL;
             if (shed == null || response.isCommitted()) throw e;
-            r.refuse(response, shed.reason());
+            refusals.write(r, shed.reason(), request, response);
         } finally {
             // What goes on asynchronously does so without a worker; a dispatch that resumes it takes one again.
             r.release(request.isAsyncStarted() ? Outcome.LIGHT : outcome);

@@ -25,18 +25,19 @@ final class FenceHandler extends Handler.Wrapper {
         FencedRequest r = servlet == null ? null : admission.admit(servlet.getServletApiRequest());
         if (r == null) return super.handle(request, response, callback);
         Request.addCompletionListener(request, failure -> r.leave());
-        if (r.isDecided()) return serve(r, request, response, callback);
+        if (r.isDecided()) return super.handle(request, response, callback);
+        admission.tellWaits(r, servlet.getServletApiRequest());
         Idle idle = Idle.off(request); // how long it waits is the fence's to say
         request.addFailureListener(failure -> {
             if (r.abandon()) callback.failed(failure);
         });
         boolean parked = r.park(() -> {
             idle.on();
-            resume(r, request, response, callback);
+            resume(request, response, callback);
         });
         if (parked) return true;
         idle.on();
-        return serve(r, request, response, callback);
+        return super.handle(request, response, callback);
     }
 
     /** The idle timeout of a request's stream, off and on again. A listener cannot do it: servlets' own says yes before. */
@@ -59,30 +60,20 @@ final class FenceHandler extends Handler.Wrapper {
         }
     }
 
-    private void resume(FencedRequest r, Request request, Response response, Callback callback) {
+    private void resume(Request request, Response response, Callback callback) {
         try {
-            request.getContext().execute(() -> resumed(r, request, response, callback));
+            request.getContext().execute(() -> resumed(request, response, callback));
         } catch (RejectedExecutionException e) {
             callback.failed(e);
             throw e;
         }
     }
 
-    private void resumed(FencedRequest r, Request request, Response response, Callback callback) {
+    private void resumed(Request request, Response response, Callback callback) {
         try {
-            if (!serve(r, request, response, callback)) Response.writeError(request, response, callback, 404);
+            if (!super.handle(request, response, callback)) Response.writeError(request, response, callback, 404);
         } catch (Throwable e) {
             Response.writeError(request, response, callback, e);
         }
-    }
-
-    private boolean serve(FencedRequest r, Request request, Response response, Callback callback) throws Exception {
-        if (r.refused() == null) return super.handle(request, response, callback);
-        response.setStatus(503);
-        response.getHeaders().put("x-pf-shed", r.refused());
-        response.getHeaders().put("retry-after", r.retryAfter());
-        response.getHeaders().put("content-length", 0);
-        response.write(true, null, callback);
-        return true;
     }
 }

@@ -50,14 +50,13 @@ final class FenceValve extends ValveBase {
         FencedRequest r = request.getContext() == null ? null : admission.admit(request);
         if (r == null) getNext().invoke(request, response);
         else if (r.isDecided()) serve(r, request, response);
-        else park(r, request);
+        else {
+            admission.tellWaits(r, request.getRequest());
+            park(r, request);
+        }
     }
 
     private void serve(FencedRequest r, Request request, Response response) throws IOException, ServletException {
-        if (r.refused() != null) {
-            r.refuse(response.getResponse(), r.refused());
-            return;
-        }
         try {
             getNext().invoke(request, response);
         } finally {

@@ -9,8 +9,6 @@ import dev.temper.pathfence.Permit;
 import dev.temper.pathfence.Serving;
 import jakarta.servlet.AsyncEvent;
 import jakarta.servlet.AsyncListener;
-import jakarta.servlet.http.HttpServletResponse;
-import java.io.IOException;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicReference;
@@ -41,9 +39,11 @@ final class FencedRequest implements AsyncListener {
     private Fence fence;
     private volatile long ticket;
     private volatile Runnable resume;
+    private final AtomicReference<Runnable> over = new AtomicReference<>();
     private volatile Permit permit;
     private volatile Serving serving;
     private volatile String refused;
+    private volatile long decidedAt;
     /** A filter has served the request; from then on it is the filter that gives the permit back. */
     private volatile boolean taken;
 
@@ -59,6 +59,7 @@ final class FencedRequest implements AsyncListener {
     }
 
     private void granted(Permit p) {
+        decidedAt = System.nanoTime();
         holds(p);
         if (!decided()) p.release(Outcome.CANCEL);
     }
@@ -69,6 +70,7 @@ final class FencedRequest implements AsyncListener {
     }
 
     private void refused(String reason) {
+        decidedAt = System.nanoTime();
         refused = reason;
         decided();
     }
@@ -89,6 +91,16 @@ final class FencedRequest implements AsyncListener {
         } catch (IllegalStateException | RejectedExecutionException e) {
             return false; // the server has ended it
         }
+    }
+
+    /** @param over called once, when the filters, or the server, are done with it */
+    void whenOver(Runnable over) {
+        this.over.set(over);
+    }
+
+    private void over() {
+        Runnable told = over.getAndSet(null);
+        if (told != null) told.run();
     }
 
     boolean isDecided() {
@@ -122,6 +134,7 @@ final class FencedRequest implements AsyncListener {
     boolean abandon() {
         if (!state.compareAndSet(State.PARKED, State.OVER)) return false;
         fence.cancel(ticket);
+        over();
         return true;
     }
 
@@ -154,22 +167,25 @@ final class FencedRequest implements AsyncListener {
     void release(Outcome outcome) {
         state.set(State.OVER);
         if (permit != null) permit.release(outcome);
-    }
-
-    /** Answers at once. */
-    void refuse(HttpServletResponse response, String reason) throws IOException {
-        response.setStatus(HttpServletResponse.SC_SERVICE_UNAVAILABLE);
-        response.setHeader("x-pf-shed", reason);
-        response.setHeader("retry-after", retryAfter());
-        response.setContentLength(0);
-        response.flushBuffer();
+        over();
     }
 
     /** When a retry of such a request may help, in whole seconds, as ../../spec/wire.md of PathFence has it. */
-    String retryAfter() {
+    long retryAfter() {
         long drain = Math.min(Math.max(fence.drain(context.path()), 1), MAX_RETRY_AFTER);
         long seconds = (drain + SECOND - 1) / SECOND;
-        return Long.toString(seconds + ThreadLocalRandom.current().nextLong(seconds + 1));
+        return seconds + ThreadLocalRandom.current().nextLong(seconds + 1);
+    }
+
+    /** The class that it was granted in, or is refused in. */
+    String className() {
+        Permit p = permit;
+        return p == null ? fence.className(context.path()) : p.className();
+    }
+
+    /** How long it took to be granted or refused, in nanoseconds. */
+    long waited() {
+        return decidedAt - since;
     }
 
     @Override

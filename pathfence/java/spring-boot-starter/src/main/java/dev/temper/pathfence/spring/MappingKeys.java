@@ -47,17 +47,19 @@ final class MappingKeys implements RequestKeys {
 
     @Override
     public String key(HttpServletRequest request) {
-        boolean parsed = ServletRequestPathUtils.hasParsedRequestPath(request);
-        if (!parsed) ServletRequestPathUtils.parseAndCache(request);
-        try {
+        String pattern = pattern(request);
+        return pattern == null ? "" : named(method(request) + ":" + pattern);
+    }
+
+    /** The pattern that serves a request, or null. */
+    String pattern(HttpServletRequest request) {
+        return RouteKeys.withPath(request, () -> {
             for (Patterns p : patterns.get()) {
                 PathPattern pattern = p.of(request);
-                if (pattern != null) return named(method(request) + ":" + pattern.getPatternString());
+                if (pattern != null) return pattern.getPatternString();
             }
-            return "";
-        } finally {
-            if (!parsed) ServletRequestPathUtils.clearParsedRequestPath(request);
-        }
+            return null;
+        });
     }
 
     /** HEAD is served as GET is. Clients may make up methods. */

@@ -3,7 +3,10 @@ package dev.temper.pathfence.spring;
 
 import dev.temper.pathfence.Config;
 import dev.temper.pathfence.Fence;
+import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.binder.MeterBinder;
+import io.micrometer.core.instrument.composite.CompositeMeterRegistry;
+import io.micrometer.observation.ObservationRegistry;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.Servlet;
 import java.util.ArrayList;
@@ -36,8 +39,13 @@ import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.core.Ordered;
 import org.springframework.core.env.Environment;
+import org.springframework.http.server.observation.DefaultServerRequestObservationConvention;
+import org.springframework.http.server.observation.ServerRequestObservationConvention;
 import org.springframework.util.function.SingletonSupplier;
+import org.springframework.web.cors.CorsConfigurationSource;
+import org.springframework.web.filter.ServerHttpObservationFilter;
 import org.springframework.web.servlet.HandlerMapping;
+import org.springframework.web.servlet.mvc.method.annotation.RequestMappingHandlerMapping;
 
 /** Puts a fence before the server's workers, unless {@code pathfence.enabled} is false. */
 @AutoConfiguration
@@ -45,6 +53,7 @@ import org.springframework.web.servlet.HandlerMapping;
 @EnableConfigurationProperties(PathfenceProperties.class)
 public class PathfenceAutoConfiguration {
     private static final System.Logger LOG = System.getLogger(PathfenceAutoConfiguration.class.getName());
+    private static final String OBSERVATIONS = "management.observations.http.server.requests.name";
     private static final int SERVER_THREADS = 200; // what Tomcat and Jetty have if nobody says
 
     /** For the container. */
@@ -121,20 +130,13 @@ public class PathfenceAutoConfiguration {
     @ConditionalOnClass({Servlet.class, FilterRegistrationBean.class})
     static class Servlets {
         @Bean
-        @ConditionalOnMissingBean
-        @ConditionalOnClass(name = "org.springframework.web.servlet.mvc.method.annotation.RequestMappingHandlerMapping")
-        RequestKeys pathfenceKeys(
-                PathfenceProperties properties, ObjectProvider<HandlerMapping> mappings) {
-            return new RouteKeys(properties.routes(), new MappingKeys(mappings));
-        }
-
-        @Bean
         Admission pathfenceAdmission(
                 Fence fence,
                 Within within,
                 PathfenceProperties properties,
                 ObjectProvider<RequestKeys> keys,
-                ObjectProvider<EndpointPaths> endpoints) {
+                ObjectProvider<EndpointPaths> endpoints,
+                ObjectProvider<FenceListener> listeners) {
             // At the first request: a bean of the application's may need the server, before which this is made.
             Supplier<RequestKeys> all = SingletonSupplier.of(
                     () -> keys.getIfAvailable(() -> new RouteKeys(properties.routes(), request -> "")));
@@ -148,17 +150,69 @@ public class PathfenceAutoConfiguration {
                         List<String> exempt = new ArrayList<>(properties.exempt());
                         endpoints.ifAvailable(e -> exempt.addAll(e.patterns()));
                         return exempt;
-                    });
+                    },
+                    listeners.orderedStream().toList());
         }
 
         @Bean
-        FilterRegistrationBean<FenceFilter> pathfenceFilter(Admission admission, ApplicationContext context) {
+        Refusals pathfenceRefusals(
+                ObjectProvider<RefusedResponse> response,
+                ObjectProvider<CorsConfigurationSource> cors,
+                ObjectProvider<MvcCors> mvc) {
+            Supplier<RefusedResponse> writer = SingletonSupplier.of(() -> response.getIfAvailable(() -> Refusals.EMPTY));
+            return new Refusals(
+                    (request, out, refusal) -> writer.get().write(request, out, refusal),
+                    SingletonSupplier.of(() -> Stream.concat(
+                                    cors.orderedStream(), mvc.stream().flatMap(MvcCors::sources))
+                            .toList()));
+        }
+
+        @Bean
+        FilterRegistrationBean<FenceFilter> pathfenceFilter(
+                Admission admission, Refusals refusals, ApplicationContext context) {
             FilterRegistrationBean<FenceFilter> bean = new FilterRegistrationBean<>(
-                    new FenceFilter(admission, context instanceof WebServerApplicationContext));
+                    new FenceFilter(admission, refusals, context instanceof WebServerApplicationContext));
             bean.setDispatcherTypes(EnumSet.of(DispatcherType.REQUEST, DispatcherType.ASYNC));
             bean.setAsyncSupported(true);
             bean.setOrder(Ordered.HIGHEST_PRECEDENCE);
             return bean;
+        }
+
+        /** Spring MVC. */
+        @Configuration(proxyBeanMethods = false)
+        @ConditionalOnClass(RequestMappingHandlerMapping.class)
+        static class Mvc {
+            @Bean
+            @ConditionalOnMissingBean
+            RequestKeys pathfenceKeys(PathfenceProperties properties, ObjectProvider<HandlerMapping> mappings) {
+                return new RouteKeys(properties.routes(), new MappingKeys(mappings));
+            }
+
+            @Bean
+            MvcCors pathfenceCors(ObjectProvider<HandlerMapping> mappings) {
+                return new MvcCors(mappings);
+            }
+
+            @Bean
+            RequestObservations pathfenceObservations(
+                    ObjectProvider<ObservationRegistry> registry,
+                    ObjectProvider<ServerHttpObservationFilter> filters,
+                    ObjectProvider<FilterRegistrationBean<ServerHttpObservationFilter>> registered,
+                    ObjectProvider<ServerRequestObservationConvention> convention,
+                    ObjectProvider<HandlerMapping> mappings,
+                    Environment environment) {
+                Supplier<ServerRequestObservationConvention> usual =
+                        () -> new DefaultServerRequestObservationConvention(
+                                environment.getProperty(OBSERVATIONS, "http.server.requests"));
+                return new RequestObservations(
+                        SingletonSupplier.of(() -> Stream.concat(filters.stream(), registered.stream())
+                                        .findAny()
+                                        .isPresent()
+                                ? registry.getIfUnique(() -> ObservationRegistry.NOOP)
+                                : ObservationRegistry.NOOP),
+                        convention.getIfAvailable(usual),
+                        new MappingKeys(mappings)::pattern);
+            }
         }
 
         /** Tomcat. */
@@ -211,6 +265,12 @@ public class PathfenceAutoConfiguration {
         @Bean
         MeterBinder pathfenceMetrics(Fence fence) {
             return new FenceMetrics(fence);
+        }
+
+        @Bean
+        @ConditionalOnClass(Servlet.class)
+        WaitTimers pathfenceWaitTimers(ObjectProvider<MeterRegistry> registry) {
+            return new WaitTimers(SingletonSupplier.of(() -> registry.getIfUnique(CompositeMeterRegistry::new)));
         }
     }
 

@@ -5,7 +5,9 @@ import jakarta.servlet.http.HttpServletRequest;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Supplier;
 import org.springframework.http.server.PathContainer;
+import org.springframework.web.util.ServletRequestPathUtils;
 import org.springframework.web.util.pattern.PathPattern;
 import org.springframework.web.util.pattern.PathPatternParser;
 
@@ -26,6 +28,17 @@ final class RouteKeys implements RequestKeys {
         PathContainer path = path(request);
         for (Route r : routes) if (r.pattern.matches(path)) return r.key;
         return others.key(request);
+    }
+
+    /** Does what needs a request's path parsed, which Spring's servlet does later. */
+    static <T> T withPath(HttpServletRequest request, Supplier<T> what) {
+        boolean parsed = ServletRequestPathUtils.hasParsedRequestPath(request);
+        if (!parsed) ServletRequestPathUtils.parseAndCache(request);
+        try {
+            return what.get();
+        } finally {
+            if (!parsed) ServletRequestPathUtils.clearParsedRequestPath(request);
+        }
     }
 
     static PathContainer path(HttpServletRequest request) {

@@ -34,7 +34,8 @@ class FencedRequestTest {
             .withoutTicker()
             .errors(errors::add)
             .build();
-    private final Admission admission = new Admission(fence, request -> "a", new Within(), "", false, () -> List.of("/actuator/**"));
+    private final Refusals refusals = new Refusals(Refusals.EMPTY, List::of);
+    private final Admission admission = new Admission(fence, request -> "a", new Within(), "", false, () -> List.of("/actuator/**"), List.of());
     private Permit held;
     private int resumed;
 
@@ -190,7 +191,7 @@ class FencedRequestTest {
         MockHttpServletRequest request = request("/orders");
         request.setAsyncSupported(true);
         long[] during = new long[2];
-        FenceFilter filter = new FenceFilter(admission, true);
+        FenceFilter filter = new FenceFilter(admission, refusals, true);
         admission.admit(request);
         filter.doFilter(request, new MockHttpServletResponse(), (in, out) -> {
             during[0] = fence.inFlight();
@@ -207,7 +208,7 @@ class FencedRequestTest {
     /** In a server that has no fence before it, nothing is served unfenced but what is meant to be. */
     @Test
     void whatNobodyAdmittedIsRefused() throws Exception {
-        FenceFilter filter = new FenceFilter(admission, true);
+        FenceFilter filter = new FenceFilter(admission, refusals, true);
         int[] served = {0};
         FilterChain chain = (in, out) -> served[0]++;
         assertThrows(
@@ -218,7 +219,7 @@ class FencedRequestTest {
         filter.doFilter(request("/actuator/health"), new MockHttpServletResponse(), chain);
         assertEquals(1, served[0]);
         // As with MockMvc.
-        new FenceFilter(admission, false).doFilter(request("/orders"), new MockHttpServletResponse(), chain);
+        new FenceFilter(admission, refusals, false).doFilter(request("/orders"), new MockHttpServletResponse(), chain);
         assertEquals(2, served[0]);
     }
 }
