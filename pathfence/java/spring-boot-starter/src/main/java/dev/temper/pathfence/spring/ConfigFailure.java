@@ -11,7 +11,7 @@ final class ConfigFailure extends AbstractFailureAnalyzer<ConfigException> {
     protected FailureAnalysis analyze(Throwable failure, ConfigException cause) {
         return new FailureAnalysis(
                 "PathFence's configuration is wrong: " + cause.getMessage(),
-                "Correct it in pathfence.classes, or in the file that pathfence.config or PATHFENCE_CONFIG names. What each"
+                "Correct it where it says, in pathfence.classes, or in the file that pathfence.config or PATHFENCE_CONFIG names. What each"
                         + " means is in the description of pathfence.* and in PathFence's algorithm.md, \"Configuration\".",
                 cause);
     }

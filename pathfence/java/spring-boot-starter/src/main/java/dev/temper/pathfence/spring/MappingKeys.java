@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 package dev.temper.pathfence.spring;
 
+import dev.temper.pathfence.ConfigException;
+import dev.temper.pathfence.internal.Names;
 import jakarta.servlet.http.HttpServletRequest;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.function.Supplier;
 import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.core.annotation.AnnotatedElementUtils;
 import org.springframework.http.server.PathContainer;
 import org.springframework.util.function.SingletonSupplier;
+import org.springframework.web.method.HandlerMethod;
 import org.springframework.web.servlet.HandlerMapping;
 import org.springframework.web.servlet.function.support.RouterFunctionMapping;
 import org.springframework.web.servlet.handler.AbstractUrlHandlerMapping;
@@ -18,24 +23,60 @@ import org.springframework.web.util.ServletRequestPathUtils;
 import org.springframework.web.util.pattern.PathPattern;
 
 /**
- * Keys from the patterns of Spring MVC: {@code GET:/orders/:id}. Controllers have them, functional routes and static files.
+ * Keys from Spring MVC: what a {@link PathKey} says, or method and pattern, {@code GET:/orders/:id}. Controllers have
+ * patterns, functional routes and static files.
  * There are as many as there are patterns, whatever clients ask for.
  */
 final class MappingKeys implements RequestKeys {
     private static final int LONGEST = 64;
     private static final Set<String> METHODS = Set.of("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE");
 
-    /** From a request, whose path has been parsed, to the pattern that serves it, or null. */
+    /** From a request, whose path has been parsed, to what serves it, or null. */
     @FunctionalInterface
     interface Patterns {
-        PathPattern of(HttpServletRequest request);
+        Found of(HttpServletRequest request);
     }
 
+    /**
+     * What serves a request.
+     *
+     * @param pattern of its path
+     * @param key what an annotation says; or null
+     */
+    record Found(PathPattern pattern, String key) {}
+
+    private final ObjectProvider<HandlerMapping> mappings;
     private final Supplier<List<Patterns>> patterns;
 
     MappingKeys(ObjectProvider<HandlerMapping> mappings) {
+        this.mappings = mappings;
         patterns = SingletonSupplier.of(
                 () -> mappings.orderedStream().map(MappingKeys::patterns).toList());
+    }
+
+    /**
+     * Looks at all annotations once.
+     *
+     * @throws ConfigException if one is no key
+     */
+    void check() {
+        mappings.stream()
+                .filter(RequestMappingInfoHandlerMapping.class::isInstance)
+                .flatMap(m -> ((RequestMappingInfoHandlerMapping) m).getHandlerMethods().values().stream())
+                .forEach(MappingKeys::check);
+    }
+
+    private static void check(HandlerMethod handler) {
+        String key = annotated(handler);
+        if (key != null && !Names.valid(key))
+            throw new ConfigException("@PathKey(\"" + key + "\") of " + handler.getShortLogMessage()
+                    + ": a key is 1 to 64 of a-z A-Z 0-9 . _ / : + - ~");
+    }
+
+    private static String annotated(HandlerMethod handler) {
+        PathKey key = handler.getMethodAnnotation(PathKey.class);
+        if (key == null) key = AnnotatedElementUtils.findMergedAnnotation(handler.getBeanType(), PathKey.class);
+        return key == null ? null : key.value();
     }
 
     private static Patterns patterns(HandlerMapping mapping) {
@@ -47,16 +88,22 @@ final class MappingKeys implements RequestKeys {
 
     @Override
     public String key(HttpServletRequest request) {
-        String pattern = pattern(request);
-        return pattern == null ? "" : named(method(request) + ":" + pattern);
+        Found found = find(request);
+        if (found == null) return "";
+        return found.key == null ? named(method(request) + ":" + found.pattern.getPatternString()) : found.key;
     }
 
     /** The pattern that serves a request, or null. */
     String pattern(HttpServletRequest request) {
+        Found found = find(request);
+        return found == null ? null : found.pattern.getPatternString();
+    }
+
+    private Found find(HttpServletRequest request) {
         return RouteKeys.withPath(request, () -> {
             for (Patterns p : patterns.get()) {
-                PathPattern pattern = p.of(request);
-                if (pattern != null) return pattern.getPatternString();
+                Found found = p.of(request);
+                if (found != null) return found;
             }
             return null;
         });
@@ -69,13 +116,16 @@ final class MappingKeys implements RequestKeys {
         return METHODS.contains(method) ? method : "ANY";
     }
 
-    private static PathPattern controller(RequestMappingInfoHandlerMapping mapping, HttpServletRequest request) {
+    private static Found controller(RequestMappingInfoHandlerMapping mapping, HttpServletRequest request) {
         PathPattern best = null;
-        for (RequestMappingInfo info : mapping.getHandlerMethods().keySet()) {
-            PathPatternsRequestCondition match = match(info, request);
-            if (match != null) best = better(match.getFirstPattern(), best);
+        HandlerMethod handler = null;
+        for (Map.Entry<RequestMappingInfo, HandlerMethod> e : mapping.getHandlerMethods().entrySet()) {
+            PathPatternsRequestCondition match = match(e.getKey(), request);
+            if (match == null || !isBetter(match.getFirstPattern(), best)) continue;
+            best = match.getFirstPattern();
+            handler = e.getValue();
         }
-        return best;
+        return best == null ? null : new Found(best, annotated(handler));
     }
 
     /** By method and path alone: whoever looks at parameters reads the body, before filters have said what is in it. */
@@ -88,15 +138,16 @@ final class MappingKeys implements RequestKeys {
         return served ? paths.getMatchingCondition(request) : null;
     }
 
-    private static PathPattern url(AbstractUrlHandlerMapping mapping, HttpServletRequest request) {
+    private static Found url(AbstractUrlHandlerMapping mapping, HttpServletRequest request) {
         PathContainer path = path(request);
         PathPattern best = null;
-        for (PathPattern p : mapping.getPathPatternHandlerMap().keySet()) if (p.matches(path)) best = better(p, best);
-        return best;
+        for (PathPattern p : mapping.getPathPatternHandlerMap().keySet())
+            if (p.matches(path) && isBetter(p, best)) best = p;
+        return best == null ? null : new Found(best, null);
     }
 
-    private static PathPattern better(PathPattern a, PathPattern best) {
-        return best == null || PathPattern.SPECIFICITY_COMPARATOR.compare(a, best) < 0 ? a : best;
+    private static boolean isBetter(PathPattern a, PathPattern best) {
+        return best == null || PathPattern.SPECIFICITY_COMPARATOR.compare(a, best) < 0;
     }
 
     static PathContainer path(HttpServletRequest request) {
@@ -109,7 +160,7 @@ final class MappingKeys implements RequestKeys {
         for (char c : pattern.toCharArray()) {
             if (c == '{') out.append(':');
             else if (c == '*') out.append('+');
-            else if (dev.temper.pathfence.internal.Names.valid(String.valueOf(c))) out.append(c);
+            else if (Names.valid(String.valueOf(c))) out.append(c);
         }
         if (out.length() <= LONGEST) return out.toString();
         String hash = Integer.toHexString(pattern.hashCode());

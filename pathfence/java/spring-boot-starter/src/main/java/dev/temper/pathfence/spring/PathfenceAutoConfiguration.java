@@ -19,6 +19,7 @@ import java.util.stream.Stream;
 import org.apache.catalina.valves.ValveBase;
 import org.eclipse.jetty.ee11.servlet.ServletContextHandler;
 import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.beans.factory.SmartInitializingSingleton;
 import org.springframework.boot.actuate.endpoint.annotation.Endpoint;
 import org.springframework.boot.actuate.endpoint.web.PathMappedEndpoints;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
@@ -186,6 +187,12 @@ public class PathfenceAutoConfiguration {
             @ConditionalOnMissingBean
             RequestKeys pathfenceKeys(PathfenceProperties properties, ObjectProvider<HandlerMapping> mappings) {
                 return new RouteKeys(properties.routes(), new MappingKeys(mappings));
+            }
+
+            /** Before the first request comes. */
+            @Bean
+            SmartInitializingSingleton pathfenceKeysCheck(ObjectProvider<HandlerMapping> mappings) {
+                return new MappingKeys(mappings)::check;
             }
 
             @Bean

@@ -45,10 +45,10 @@ final class Routes implements MappingKeys.Patterns {
     }
 
     @Override
-    public PathPattern of(HttpServletRequest request) {
+    public MappingKeys.Found of(HttpServletRequest request) {
         PathContainer path = MappingKeys.path(request);
         HttpMethod method = HttpMethod.valueOf(request.getMethod());
-        for (Route r : routes) if (r.serves(path, method)) return r.pattern;
+        for (Route r : routes) if (r.serves(path, method)) return new MappingKeys.Found(r.pattern, null);
         return null;
     }
 

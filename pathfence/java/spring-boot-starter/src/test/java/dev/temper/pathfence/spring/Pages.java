@@ -6,6 +6,7 @@ import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.PathVariable;
+import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RestController;
 import org.springframework.web.servlet.config.annotation.CorsRegistry;
 import org.springframework.web.servlet.config.annotation.WebMvcConfigurer;
@@ -16,6 +17,43 @@ class Pages {
     @GetMapping("/pages/{id}")
     String page(@PathVariable("id") String id) {
         return "page " + id;
+    }
+
+    @GetMapping("/annotated/own")
+    @PathKey("own")
+    String own() {
+        return "own";
+    }
+
+    /** All are one path, but what says something else. */
+    @RestController
+    @PathKey("annotated")
+    static class Annotated {
+        @GetMapping("/annotated/a")
+        String a() {
+            return "a";
+        }
+
+        @PostMapping("/annotated/{any}")
+        String post() {
+            return "post";
+        }
+
+        @GetMapping("/annotated/{any}")
+        @PathKey("any")
+        String any() {
+            return "any";
+        }
+    }
+
+    @RestController
+    @PathKey("no key")
+    @ConditionalOnProperty("test.wrong-key")
+    static class Wrong {
+        @GetMapping("/wrong")
+        String wrong() {
+            return "wrong";
+        }
     }
 
     @Configuration(proxyBeanMethods = false)

@@ -66,7 +66,8 @@ class PropertiesTest extends InServer {
     @CsvSource(delimiter = '|', value = {
         "pathfence.classes[0].keys[0]=GET:/orders/{id} | class own: key \"GET:/orders/{id}\" is no name",
         "pathfence.classes[0].weight=5000 | class own: weight is 5000",
-        "pathfence.config=no/such/file.json | no/such/file.json"
+        "pathfence.config=no/such/file.json | no/such/file.json",
+        "test.wrong-key=true | @PathKey(\"no key\") of"
     })
     void whatIsWrongIsSaidInTwoLines(String property, String says, CapturedOutput output) {
         assertThrows(RuntimeException.class, () -> start("tomcat", "pathfence.classes[0].name=own", property));
