@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package dev.temper.pathfence.spring;
 
+import jakarta.servlet.http.HttpServletRequest;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicReference;
-import org.eclipse.jetty.ee11.servlet.ServletContextRequest;
+import java.util.function.Function;
 import org.eclipse.jetty.io.IdleTimeout;
 import org.eclipse.jetty.server.Handler;
 import org.eclipse.jetty.server.HttpStream;
@@ -14,19 +15,25 @@ import org.eclipse.jetty.util.Callback;
 /** The fence before Jetty's servlets: a request that waits has not begun for them. */
 final class FenceHandler extends Handler.Wrapper {
     private final Admission admission;
+    private final Function<Request, HttpServletRequest> servlets;
 
-    FenceHandler(Admission admission) {
+    /**
+     * @param admission lets requests in
+     * @param servlets from a request to the one that servlets see, or null; its class has a name of its own in each Jetty
+     */
+    FenceHandler(Admission admission, Function<Request, HttpServletRequest> servlets) {
         this.admission = admission;
+        this.servlets = servlets;
     }
 
     @Override
     public boolean handle(Request request, Response response, Callback callback) throws Exception {
-        ServletContextRequest servlet = Request.as(request, ServletContextRequest.class);
-        FencedRequest r = servlet == null ? null : admission.admit(servlet.getServletApiRequest());
+        HttpServletRequest servlet = servlets.apply(request);
+        FencedRequest r = servlet == null ? null : admission.admit(servlet);
         if (r == null) return super.handle(request, response, callback);
         Request.addCompletionListener(request, failure -> r.leave());
         if (r.isDecided()) return super.handle(request, response, callback);
-        admission.tellWaits(r, servlet.getServletApiRequest());
+        admission.tellWaits(r, servlet);
         Idle idle = Idle.off(request); // how long it waits is the fence's to say
         request.addFailureListener(failure -> {
             if (r.abandon()) callback.failed(failure);

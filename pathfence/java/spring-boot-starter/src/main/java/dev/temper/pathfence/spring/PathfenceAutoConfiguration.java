@@ -16,8 +16,6 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
-import org.apache.catalina.valves.ValveBase;
-import org.eclipse.jetty.ee11.servlet.ServletContextHandler;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.SmartInitializingSingleton;
 import org.springframework.boot.actuate.endpoint.annotation.Endpoint;
@@ -28,16 +26,11 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean
 import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
-import org.springframework.boot.jetty.ConfigurableJettyWebServerFactory;
-import org.springframework.boot.restclient.RestClientCustomizer;
-import org.springframework.boot.tomcat.ConfigurableTomcatWebServerFactory;
-import org.springframework.boot.web.server.WebServerFactoryCustomizer;
-import org.springframework.boot.web.server.context.WebServerApplicationContext;
 import org.springframework.boot.web.servlet.FilterRegistrationBean;
-import org.springframework.boot.webclient.WebClientCustomizer;
 import org.springframework.context.ApplicationContext;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Import;
 import org.springframework.core.Ordered;
 import org.springframework.core.env.Environment;
 import org.springframework.http.server.observation.DefaultServerRequestObservationConvention;
@@ -52,6 +45,7 @@ import org.springframework.web.servlet.mvc.method.annotation.RequestMappingHandl
 @AutoConfiguration
 @ConditionalOnProperty(name = "pathfence.enabled", matchIfMissing = true)
 @EnableConfigurationProperties(PathfenceProperties.class)
+@Import({Boot.RestClients.class, Boot.WebClients.class})
 public class PathfenceAutoConfiguration {
     private static final System.Logger LOG = System.getLogger(PathfenceAutoConfiguration.class.getName());
     private static final String OBSERVATIONS = "management.observations.http.server.requests.name";
@@ -129,6 +123,7 @@ public class PathfenceAutoConfiguration {
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnWebApplication(type = ConditionalOnWebApplication.Type.SERVLET)
     @ConditionalOnClass({Servlet.class, FilterRegistrationBean.class})
+    @Import({Boot.InTomcat.class, Boot.InJetty.class})
     static class Servlets {
         @Bean
         Admission pathfenceAdmission(
@@ -172,7 +167,7 @@ public class PathfenceAutoConfiguration {
         FilterRegistrationBean<FenceFilter> pathfenceFilter(
                 Admission admission, Refusals refusals, ApplicationContext context) {
             FilterRegistrationBean<FenceFilter> bean = new FilterRegistrationBean<>(
-                    new FenceFilter(admission, refusals, context instanceof WebServerApplicationContext));
+                    new FenceFilter(admission, refusals, Boot.hasServer(context)));
             bean.setDispatcherTypes(EnumSet.of(DispatcherType.REQUEST, DispatcherType.ASYNC));
             bean.setAsyncSupported(true);
             bean.setOrder(Ordered.HIGHEST_PRECEDENCE);
@@ -220,48 +215,6 @@ public class PathfenceAutoConfiguration {
                         convention.getIfAvailable(usual),
                         new MappingKeys(mappings)::pattern);
             }
-        }
-
-        /** Tomcat. */
-        @Configuration(proxyBeanMethods = false)
-        @ConditionalOnClass({ValveBase.class, ConfigurableTomcatWebServerFactory.class})
-        static class InTomcat {
-            @Bean
-            WebServerFactoryCustomizer<ConfigurableTomcatWebServerFactory> pathfenceTomcat(Admission admission) {
-                return factory -> factory.addEngineValves(new FenceValve(admission));
-            }
-        }
-
-        /** Jetty. */
-        @Configuration(proxyBeanMethods = false)
-        @ConditionalOnClass({ServletContextHandler.class, ConfigurableJettyWebServerFactory.class})
-        static class InJetty {
-            @Bean
-            WebServerFactoryCustomizer<ConfigurableJettyWebServerFactory> pathfenceJetty(Admission admission) {
-                return factory -> factory.addServerCustomizers(
-                        server -> server.getDescendants(ServletContextHandler.class)
-                                .forEach(servlets -> servlets.insertHandler(new FenceHandler(admission))));
-            }
-        }
-    }
-
-    /** RestClient. */
-    @Configuration(proxyBeanMethods = false)
-    @ConditionalOnClass(RestClientCustomizer.class)
-    static class RestClients {
-        @Bean
-        RestClientCustomizer pathfenceRestClient(Outgoing outgoing) {
-            return b -> b.requestInterceptor(new RestClientFence(outgoing));
-        }
-    }
-
-    /** WebClient. */
-    @Configuration(proxyBeanMethods = false)
-    @ConditionalOnClass(WebClientCustomizer.class)
-    static class WebClients {
-        @Bean
-        WebClientCustomizer pathfenceWebClient(Outgoing outgoing) {
-            return b -> b.filter(new WebClientFence(outgoing));
         }
     }
 

@@ -130,7 +130,7 @@ final class Routes implements MappingKeys.Patterns {
         @SuppressWarnings("removal")
         public void pathExtension(String extension) {}
 
-        @Override
+        // Spring 6 does not ask for it, so it overrides nothing there.
         public void version(String version) {}
 
         @Override

@@ -17,9 +17,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -113,32 +111,32 @@ class HealthyTest extends InServer {
     }
 
     /** What Spring serves has a key, whoever serves it; what clients make up has none of its own. */
-    @TestFactory
-    Stream<DynamicTest> whatSpringServesHasAKey() {
+    @Test
+    void whatSpringServesHasAKey() {
         start("tomcat");
-        return Stream.of(
-                        "GET, /fast, GET:/fast",
-                        "HEAD, /fast, GET:/fast",
-                        "OPTIONS, /fast, OPTIONS:/fast",
-                        "GET, /missing/7, GET:/missing/:id",
-                        "GET, /routed/7, GET:/routed/:id",
-                        "HEAD, /routed/7, GET:/routed/:id",
-                        "POST, /routed/7, POST:/routed/:id",
-                        "GET, /nested/deep/7, GET:/nested/deep/:id",
-                        "GET, /webjars/a.js, GET:/webjars/++",
-                        "GET, /nothing, GET:/++",
-                        "PUT, /fast, PUT:/++",
-                        "BREW, /nothing, ANY:/++",
-                        "GET, /annotated/a, annotated",
-                        "POST, /annotated/a, annotated",
-                        "GET, /annotated/other, any",
-                        "GET, /annotated/own, own")
-                .map(row -> row.split(", "))
-                .map(row -> DynamicTest.dynamicTest(row[0] + " " + row[1] + ": " + row[2], () -> hasKey(row[2], row[0], row[1])));
-    }
-
-    private void hasKey(String want, String method, String path) {
-        assertEquals(want, context.getBean(RequestKeys.class).key(new MockHttpServletRequest(method, path)));
+        RequestKeys keys = context.getBean(RequestKeys.class);
+        String said = """
+                GET /fast GET:/fast
+                HEAD /fast GET:/fast
+                OPTIONS /fast OPTIONS:/fast
+                GET /missing/7 GET:/missing/:id
+                GET /routed/7 GET:/routed/:id
+                HEAD /routed/7 GET:/routed/:id
+                POST /routed/7 POST:/routed/:id
+                GET /nested/deep/7 GET:/nested/deep/:id
+                GET /webjars/a.js GET:/webjars/++
+                GET /nothing GET:/++
+                PUT /fast PUT:/++
+                BREW /nothing ANY:/++
+                GET /annotated/a annotated
+                POST /annotated/a annotated
+                GET /annotated/other any
+                GET /annotated/own own
+                """;
+        for (String line : said.lines().toList()) {
+            String[] is = line.split(" ");
+            assertEquals(is[2], keys.key(new MockHttpServletRequest(is[0], is[1])), line);
+        }
     }
 
     /** And is answered so. */

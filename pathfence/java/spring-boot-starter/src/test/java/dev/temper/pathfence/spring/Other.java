@@ -13,8 +13,6 @@ import org.apache.catalina.LifecycleException;
 import org.apache.catalina.valves.rewrite.RewriteValve;
 import org.springframework.beans.factory.annotation.Qualifier;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
-import org.springframework.boot.tomcat.servlet.TomcatServletWebServerFactory;
-import org.springframework.boot.web.server.WebServerFactoryCustomizer;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.web.bind.annotation.GetMapping;
@@ -107,8 +105,8 @@ class Other {
 
         @Bean
         @ConditionalOnProperty("test.rewrite")
-        WebServerFactoryCustomizer<TomcatServletWebServerFactory> rewrite() {
-            return factory -> factory.addContextValves(new RewriteValve() {
+        RewriteValve rewrite() {
+            return new RewriteValve() {
                 @Override
                 protected void startInternal() throws LifecycleException {
                     super.startInternal();
@@ -118,7 +116,7 @@ class Other {
                         throw new LifecycleException(e);
                     }
                 }
-            });
+            };
         }
     }
 }

@@ -7,11 +7,13 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.lang.reflect.RecordComponent;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -19,12 +21,11 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.boot.json.JsonParserFactory;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.ApplicationContextInitializer;
 import org.springframework.core.io.support.SpringFactoriesLoader;
-import tools.jackson.databind.JsonNode;
-import tools.jackson.databind.json.JsonMapper;
 
 /** What a user is told of properties: by the IDE, by an error, by a warning. */
 @Timeout(180)
@@ -32,16 +33,18 @@ import tools.jackson.databind.json.JsonMapper;
 class PropertiesTest extends InServer {
     @Test
     void everyPropertyIsDescribedForTheIDE() throws Exception {
-        JsonNode metadata;
+        String metadata;
         try (var in = PathfenceProperties.class.getResourceAsStream("/META-INF/spring-configuration-metadata.json")) {
-            metadata = JsonMapper.builder().build().readTree(in);
+            metadata = new String(in.readAllBytes(), StandardCharsets.UTF_8);
         }
         List<String> wanted = new ArrayList<>();
         for (RecordComponent c : PathfenceProperties.class.getRecordComponents())
             if (!c.getName().equals("offInYaml")) wanted.add("pathfence." + c.getName().replaceAll("([A-Z])", "-$1").toLowerCase(Locale.ROOT));
         List<String> described = new ArrayList<>();
-        for (JsonNode p : metadata.get("properties"))
-            if (p.path("description").asString("").length() > 10) described.add(p.get("name").asString());
+        for (Object o : (List<?>) JsonParserFactory.getJsonParser().parseMap(metadata).get("properties")) {
+            Map<?, ?> p = (Map<?, ?>) o;
+            if (p.get("description") instanceof String about && about.length() > 10) described.add((String) p.get("name"));
+        }
         wanted.removeAll(described);
         assertEquals(List.of(), wanted, "properties without a description");
     }
@@ -84,21 +87,28 @@ class PropertiesTest extends InServer {
     }
 
     @ParameterizedTest
-    @CsvSource({"2.7.18, false", "3.5.6, false", "4.0.0, true", "4.1.0-SNAPSHOT, true", "10.0, true"})
-    void anotherSpringBootIsAnError(String version, boolean fits) {
-        if (fits) {
-            NeedsSpringBoot4.check(version);
+    @CsvSource(delimiter = '|', value = {
+        "2.7.18 | none | PathFence has one from 3.5 on; take this one out",
+        "3.4.13 | none | PathFence has one from 3.5 on; take this one out",
+        "3.5.6 | temper-pathfence-spring-boot-3-starter | take temper-pathfence-spring-boot-3-starter instead",
+        "4.0.0 | temper-pathfence-spring-boot-starter | take temper-pathfence-spring-boot-starter instead",
+        "4.1.0-SNAPSHOT | temper-pathfence-spring-boot-starter | take temper-pathfence-spring-boot-starter instead",
+        "10.0 | temper-pathfence-spring-boot-starter | take temper-pathfence-spring-boot-starter instead"
+    })
+    void anotherSpringBootIsAnError(String version, String starter, String cure) {
+        if (starter.equals(Boot.STARTER)) {
+            NeedsSpringBoot.check(version);
             return;
         }
-        String why = assertThrows(IllegalStateException.class, () -> NeedsSpringBoot4.check(version)).getMessage();
-        assertTrue(why.contains("needs Spring Boot 4, and this is " + version), why);
+        String why = assertThrows(IllegalStateException.class, () -> NeedsSpringBoot.check(version)).getMessage();
+        assertTrue(why.contains(Boot.STARTER + " is not for Spring Boot " + version + ": " + cure + ","), why);
     }
 
     /** Spring runs it, whatever else is there. */
     @Test
     void theVersionIsLookedAt() {
         assertTrue(SpringFactoriesLoader.forDefaultResourceLocation().load(ApplicationContextInitializer.class).stream()
-                .anyMatch(NeedsSpringBoot4.class::isInstance));
+                .anyMatch(NeedsSpringBoot.class::isInstance));
     }
 
     @ParameterizedTest

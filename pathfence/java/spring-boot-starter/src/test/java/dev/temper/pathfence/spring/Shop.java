@@ -17,11 +17,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.catalina.connector.Request;
 import org.apache.catalina.connector.Response;
 import org.apache.catalina.valves.ValveBase;
-import org.springframework.beans.factory.annotation.Value;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
-import org.springframework.boot.tomcat.servlet.TomcatServletWebServerFactory;
-import org.springframework.boot.web.server.servlet.ServletWebServerFactory;
-import org.springframework.context.annotation.Bean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
 import org.springframework.stereotype.Component;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.PathVariable;
@@ -72,6 +69,7 @@ class Shop {
     /** As if another service were between the two: what names the caller does not come through it. */
     private String getThroughAnother(HttpServletRequest r, String path) {
         RestClient c = restClients
+                .clone()
                 .baseUrl("http://127.0.0.1:" + r.getLocalPort())
                 .requestInterceptor((request, body, next) -> {
                     request.getHeaders().remove(Within.HEADER);
@@ -82,24 +80,14 @@ class Shop {
     }
 
     private String get(HttpServletRequest r, String path) {
-        RestClient c = restClients.baseUrl("http://127.0.0.1:" + r.getLocalPort()).build();
+        RestClient c = restClients.clone().baseUrl("http://127.0.0.1:" + r.getLocalPort()).build();
         return c.get().uri(path).retrieve().body(String.class);
     }
 
-    @Bean
-    static ServletWebServerFactory server(
-            @Value("${test.server}") Class<? extends ServletWebServerFactory> type,
-            @Value("${test.valve:true}") boolean asynchronous,
-            @Value("${test.async-timeout:0}") long asyncTimeout)
-            throws ReflectiveOperationException {
-        ServletWebServerFactory factory = type.getDeclaredConstructor().newInstance();
-        if (!asynchronous) ((TomcatServletWebServerFactory) factory).addEngineValves(new Synchronous());
-        if (asyncTimeout > 0) ((TomcatServletWebServerFactory) factory).addConnectorCustomizers(c -> c.setAsyncTimeout(asyncTimeout));
-        return factory;
-    }
-
     /** A valve that does not support asynchronous requests. */
-    private static final class Synchronous extends ValveBase {
+    @Component
+    @ConditionalOnProperty("test.synchronous")
+    static final class Synchronous extends ValveBase {
         @Override
         public void invoke(Request request, Response response) throws IOException, ServletException {
             getNext().invoke(request, response);
@@ -257,7 +245,7 @@ class Shop {
 
     @GetMapping("/reactive")
     String reactive(HttpServletRequest r) {
-        WebClient c = webClients.baseUrl("http://127.0.0.1:" + r.getLocalPort()).build();
+        WebClient c = webClients.clone().baseUrl("http://127.0.0.1:" + r.getLocalPort()).build();
         String echoed = c.get().uri("/echo").retrieve().bodyToMono(String.class).block();
         if (!echoed.endsWith(" shop*1") || Serving.here().isEmpty()) return "lost: " + echoed;
         try {

@@ -15,9 +15,8 @@ import org.apache.tomcat.util.threads.ThreadPoolExecutor;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.springframework.boot.tomcat.TomcatWebServer;
-import org.springframework.boot.web.server.servlet.context.ServletWebServerApplicationContext;
 
 /** What has waited is a request like any other: to filters, listeners, handlers and clients. */
 @Timeout(180)
@@ -91,10 +90,11 @@ class WaitedTest extends InServer {
         assertEquals("fast", waited(1, () -> List.of(get("/old"))).get(0).body());
     }
 
-    /** Jetty would end what has been idle for so long. */
-    @Test
-    void howLongItWaitsIsTheFencesToSay() throws Exception {
-        start("jetty", "pathfence.workers=1", "server.jetty.connection-idle-timeout=500ms");
+    /** The servers would end what has been asynchronous, or idle, for so long. */
+    @ParameterizedTest
+    @CsvSource({"tomcat, test.async-timeout=500", "jetty, server.jetty.connection-idle-timeout=500ms"})
+    void howLongItWaitsIsTheFencesToSay(String server, String timeout) throws Exception {
+        start(server, "pathfence.workers=1", timeout);
         shop.slow.shut();
         try (Socket held = asking("/slow", "connection: close")) {
             awaitInFlight(1);
@@ -131,8 +131,7 @@ class WaitedTest extends InServer {
 
     /** What waits for Tomcat's threads. */
     private BlockingQueue<Runnable> queue() {
-        var server = (TomcatWebServer) ((ServletWebServerApplicationContext) context).getWebServer();
-        var executor = server.getTomcat().getConnector().getProtocolHandler().getExecutor();
+        var executor = Servers.tomcat(context).getConnector().getProtocolHandler().getExecutor();
         return ((ThreadPoolExecutor) executor).getQueue();
     }
 

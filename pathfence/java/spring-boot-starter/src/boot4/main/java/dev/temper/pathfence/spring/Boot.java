@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+package dev.temper.pathfence.spring;
+
+import org.apache.catalina.valves.ValveBase;
+import org.eclipse.jetty.ee11.servlet.ServletContextHandler;
+import org.eclipse.jetty.ee11.servlet.ServletContextRequest;
+import org.eclipse.jetty.server.Request;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
+import org.springframework.boot.jetty.ConfigurableJettyWebServerFactory;
+import org.springframework.boot.restclient.RestClientCustomizer;
+import org.springframework.boot.tomcat.ConfigurableTomcatWebServerFactory;
+import org.springframework.boot.web.server.WebServerFactoryCustomizer;
+import org.springframework.boot.web.server.context.WebServerApplicationContext;
+import org.springframework.boot.webclient.WebClientCustomizer;
+import org.springframework.context.ApplicationContext;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+
+/** What has other names in Spring Boot 3, whose starter has a class like this. All else is common to both. */
+final class Boot {
+    /** This starter. */
+    static final String STARTER = "temper-pathfence-spring-boot-starter";
+
+    private Boot() {}
+
+    /** Not so in tests without a server (MockMvc). */
+    static boolean hasServer(ApplicationContext context) {
+        return context instanceof WebServerApplicationContext;
+    }
+
+    /** Tomcat. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnClass({ValveBase.class, ConfigurableTomcatWebServerFactory.class})
+    static class InTomcat {
+        @Bean
+        WebServerFactoryCustomizer<ConfigurableTomcatWebServerFactory> pathfenceTomcat(Admission admission) {
+            return factory -> factory.addEngineValves(new FenceValve(admission));
+        }
+    }
+
+    /** Jetty. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnClass({ServletContextHandler.class, ConfigurableJettyWebServerFactory.class})
+    static class InJetty {
+        @Bean
+        WebServerFactoryCustomizer<ConfigurableJettyWebServerFactory> pathfenceJetty(Admission admission) {
+            return factory -> factory.addServerCustomizers(server -> server.getDescendants(ServletContextHandler.class)
+                    .forEach(servlets -> servlets.insertHandler(new FenceHandler(admission, request -> {
+                        ServletContextRequest servlet = Request.as(request, ServletContextRequest.class);
+                        return servlet == null ? null : servlet.getServletApiRequest();
+                    }))));
+        }
+    }
+
+    /** RestClient. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnClass(RestClientCustomizer.class)
+    static class RestClients {
+        @Bean
+        RestClientCustomizer pathfenceRestClient(Outgoing outgoing) {
+            return b -> b.requestInterceptor(new RestClientFence(outgoing));
+        }
+    }
+
+    /** WebClient. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnClass(WebClientCustomizer.class)
+    static class WebClients {
+        @Bean
+        WebClientCustomizer pathfenceWebClient(Outgoing outgoing) {
+            return b -> b.filter(new WebClientFence(outgoing));
+        }
+    }
+}
