@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package dev.temper.pathfence;
 
+import dev.temper.pathfence.internal.Names;
 import java.util.List;
 
 /**
@@ -22,6 +23,7 @@ public final class Permit implements AutoCloseable {
     private final PathClass of;
     private final long depth;
     private boolean released; // the fence's lock guards it
+    private volatile boolean told;
 
     Permit(Fence fence, long id, PathClass of, long depth) {
         this.fence = fence;
@@ -62,9 +64,19 @@ public final class Permit implements AutoCloseable {
      * @param name the edge; one that is not a valid name is ignored
      */
     public void edge(String name) {
+        if (!told) told = Names.valid(name);
         // What a bucket's requests use is of no class yet. Any other class has its edges for good, and a learned key has all
         // of its class's: nothing would follow. A reload that changes the key's class counts from the next request on.
         if (of.unknown || !of.edges.settled(name)) fence.with((core, now) -> core.edge(now, id, name));
+    }
+
+    /**
+     * Whether anybody has told of an {@link #edge} of the request, through this permit.
+     *
+     * @return false where all that it calls, if it calls anything, is not seen
+     */
+    public boolean hasEdge() {
+        return told;
     }
 
     /**

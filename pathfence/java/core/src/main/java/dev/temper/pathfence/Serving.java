@@ -13,7 +13,28 @@ import java.util.Optional;
  * }</pre>
  */
 public final class Serving {
-    private static final ThreadLocal<Serving> HERE = new ThreadLocal<>();
+    private static final ThreadLocal<Here> HERE = new ThreadLocal<>();
+    private static final Scope NOTHING = () -> {};
+
+    /** What a thread does. */
+    private static final class Here {
+        final Serving serving;
+        /** How many of its calls are under way, one within the other. */
+        int calls;
+
+        Here(Serving serving) {
+            this.serving = serving;
+        }
+
+        void tell(String edge) {
+            if (calls <= 0) serving.permit.edge(edge);
+        }
+
+        Scope call() {
+            calls++;
+            return () -> calls--;
+        }
+    }
 
     private final Permit permit;
     private final PathContext context;
@@ -47,8 +68,8 @@ public final class Serving {
      * @return close it to go back to what was before
      */
     public Scope enter() {
-        Serving before = HERE.get();
-        HERE.set(this);
+        Here before = HERE.get();
+        HERE.set(new Here(this));
         return () -> HERE.set(before);
     }
 
@@ -58,20 +79,53 @@ public final class Serving {
      * @return nothing outside of any request
      */
     public static Optional<Serving> here() {
-        return Optional.ofNullable(HERE.get());
+        return Optional.ofNullable(HERE.get()).map(h -> h.serving);
     }
 
     /**
-     * Tells the fence of the request that this thread serves which edge it uses, and says what to send on.
+     * Tells the fence of the request that this thread serves which edge it uses, and says what to send on. Within
+     * {@link #within another call} the fence is not told.
      *
      * @param edge the edge
      * @return outside of any request it says nothing
      */
     public static PathContext calls(String edge) {
-        Serving s = HERE.get();
-        if (s == null) return PathContext.NONE;
-        s.permit.edge(edge);
-        return s.onward();
+        Here h = HERE.get();
+        if (h == null) return PathContext.NONE;
+        h.tell(edge);
+        return h.serving.onward();
+    }
+
+    /**
+     * A call, for a client that nothing else sees:
+     *
+     * <pre>{@code
+     * try (Serving.Scope call = Serving.calling("search")) {
+     *     return client.search(text);
+     * }
+     * }</pre>
+     *
+     * What other clients call meanwhile on this thread is a part of it.
+     *
+     * @param edge what is called
+     * @return close it on the same thread once the call is over
+     */
+    public static Scope calling(String edge) {
+        Here h = HERE.get();
+        if (h == null) return NOTHING;
+        h.tell(edge);
+        return h.call();
+    }
+
+    /**
+     * A call that the fence has been told of, where the client goes on with it: what this thread calls meanwhile is a part
+     * of it, and no edge of its own. A client stands on another, so that several see the same call, each by its own name.
+     *
+     * @return close it on the same thread
+     */
+    public static Scope within() {
+        Here h = HERE.get();
+        return h == null ? NOTHING : h.call();
     }
 
     /**

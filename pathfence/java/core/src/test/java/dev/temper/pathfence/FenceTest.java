@@ -375,6 +375,62 @@ class FenceTest {
         assertEquals(serving, elsewhere.get());
     }
 
+    @Test
+    void whatIsNoNameIsNoEdge() throws Exception {
+        try (Permit p = fence.acquire(Call.of("a"))) {
+            p.edge(null);
+            p.edge("not valid");
+            assertFalse(p.hasEdge());
+            p.edge("store");
+            assertTrue(p.hasEdge());
+        }
+    }
+
+    /** The class of a key whose requests do something on their thread. */
+    private static String learned(Fence wide, String key, Runnable work) throws Exception {
+        for (int i = 0; i < 8; i++) {
+            try (Permit p = wide.acquire(Call.of(key));
+                    Serving.Scope s = new Serving(p, PathContext.NONE, "", System.nanoTime()).enter()) {
+                work.run();
+                p.release(Outcome.OK);
+            }
+        }
+        try (Permit p = wide.acquire(Call.of(key))) {
+            return p.className();
+        }
+    }
+
+    /** A client stands on another, which stands on a third: the one that was called first has the name. */
+    @Test
+    void aCallWithinAnotherIsNoEdgeOfItsOwn() throws Exception {
+        Fence wide = fence(4, 1024);
+        String store = learned(wide, "store", () -> Serving.calls("store"));
+        assertEquals(store, learned(wide, "one", () -> {
+            try (Serving.Scope one = Serving.calling("store");
+                    Serving.Scope two = Serving.calling("cache")) {
+                Serving.calls("disk");
+            }
+        }));
+        assertEquals(store, learned(wide, "told", () -> {
+            Serving.calls("store");
+            try (Serving.Scope more = Serving.within()) {
+                Serving.calls("cache");
+            }
+        }));
+        String both = learned(wide, "both", () -> List.of("store", "cache").forEach(Serving::calls));
+        assertEquals(both, learned(wide, "two", () -> {
+            try (Serving.Scope one = Serving.calling("store")) {
+                assertEquals(PathContext.NONE, Serving.calls("disk"));
+            }
+            Serving.calls("cache");
+        }), "the second comes after the first");
+        assertEquals(store, learned(wide, "open", () -> Serving.calling("store")));
+        assertEquals(both, learned(wide, "next", () -> List.of("store", "cache").forEach(Serving::calls)), "it was not closed");
+        try (Serving.Scope outside = Serving.calling("store")) {
+            assertTrue(Serving.here().isEmpty());
+        }
+    }
+
     /** Whatever takes the lock reads the clock under it: here the clock tells how often that was. */
     @Test
     void anEdgeThatTheClassIsKnownToUseTakesNoLock() throws Exception {

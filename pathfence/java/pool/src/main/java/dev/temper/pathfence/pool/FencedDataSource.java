@@ -67,7 +67,8 @@ public final class FencedDataSource implements DataSource {
 
     private Connection fenced(Source source) throws SQLException {
         Permit permit = permit();
-        try {
+        // The pool may be seen by itself, by another name.
+        try (Serving.Scope call = Serving.within()) {
             return closing(source.connect(), permit);
         } catch (SQLException | RuntimeException | Error e) {
             permit.release(Outcome.FAIL);
