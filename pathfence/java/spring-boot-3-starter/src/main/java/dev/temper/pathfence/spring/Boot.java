@@ -7,6 +7,7 @@ import org.eclipse.jetty.ee10.servlet.ServletContextRequest;
 import org.eclipse.jetty.server.Request;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.web.client.RestClientCustomizer;
+import org.springframework.boot.web.client.RestTemplateCustomizer;
 import org.springframework.boot.web.context.WebServerApplicationContext;
 import org.springframework.boot.web.embedded.jetty.ConfigurableJettyWebServerFactory;
 import org.springframework.boot.web.embedded.tomcat.ConfigurableTomcatWebServerFactory;
@@ -71,6 +72,16 @@ final class Boot {
         @Bean
         WebClientCustomizer pathfenceWebClient(Outgoing outgoing) {
             return b -> b.filter(new WebClientFence(outgoing));
+        }
+    }
+
+    /** RestTemplate's builder. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnClass(RestTemplateCustomizer.class)
+    static class BuiltRestTemplates {
+        @Bean
+        RestTemplateCustomizer pathfenceRestTemplate(Outgoing outgoing) {
+            return template -> OutgoingAutoConfiguration.RestTemplates.intercepted(template, outgoing);
         }
     }
 }

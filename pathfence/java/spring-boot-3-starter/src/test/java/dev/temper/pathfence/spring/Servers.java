@@ -3,8 +3,10 @@ package dev.temper.pathfence.spring;
 
 import org.apache.catalina.startup.Tomcat;
 import org.apache.catalina.valves.rewrite.RewriteValve;
+import org.springframework.beans.factory.BeanFactory;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.annotation.Value;
+import org.springframework.boot.web.client.RestTemplateBuilder;
 import org.springframework.boot.web.embedded.jetty.JettyServletWebServerFactory;
 import org.springframework.boot.web.embedded.tomcat.TomcatServletWebServerFactory;
 import org.springframework.boot.web.embedded.tomcat.TomcatWebServer;
@@ -13,8 +15,9 @@ import org.springframework.boot.web.servlet.server.ServletWebServerFactory;
 import org.springframework.context.ApplicationContext;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.web.client.RestTemplate;
 
-/** The servers, whose names are others in Spring Boot 4: the tests of its starter have a class like this. */
+/** The servers, and a builder, whose names are others in Spring Boot 4: the tests of its starter have a class like this. */
 @Configuration(proxyBeanMethods = false)
 class Servers {
     @Bean
@@ -33,5 +36,10 @@ class Servers {
 
     static Tomcat tomcat(ApplicationContext context) {
         return ((TomcatWebServer) ((ServletWebServerApplicationContext) context).getWebServer()).getTomcat();
+    }
+
+    /** By Boot's builder. */
+    static RestTemplate built(BeanFactory beans) {
+        return beans.getBean(RestTemplateBuilder.class).build();
     }
 }

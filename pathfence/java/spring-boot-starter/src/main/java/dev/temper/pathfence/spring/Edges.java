@@ -21,4 +21,11 @@ final class Edges {
         if (named != null) return named;
         return Names.valid(whole) ? whole : "";
     }
+
+    /** The name of what says itself what it is called; empty where that is no name. */
+    String named(String self) {
+        if (self == null) return "";
+        String named = names.getOrDefault(self, self);
+        return Names.valid(named) ? named : "";
+    }
 }

@@ -196,7 +196,7 @@ public class PathfenceAutoConfiguration {
             }
 
             @Bean
-            RequestObservations pathfenceObservations(
+            RequestObservations pathfenceRequestObservations(
                     ObjectProvider<ObservationRegistry> registry,
                     ObjectProvider<ServerHttpObservationFilter> filters,
                     ObjectProvider<FilterRegistrationBean<ServerHttpObservationFilter>> registered,

@@ -34,6 +34,7 @@ import org.springframework.boot.context.properties.bind.Name;
  * @param edges from a downstream's host and port, or host, to the name of its edge; default is host and port
  * @param peers the hosts, with or without a port, that clients send on what travels with a request to; {@code *.shop.svc}
  *     is every host below {@code shop.svc}
+ * @param outgoing which clients are seen, besides RestClient and WebClient
  */
 @ConfigurationProperties(prefix = "pathfence", ignoreUnknownFields = false)
 public record PathfenceProperties(
@@ -53,7 +54,8 @@ public record PathfenceProperties(
         Map<String, String> routes,
         List<String> exempt,
         Map<String, String> edges,
-        List<String> peers) {
+        List<String> peers,
+        @DefaultValue Outgoing outgoing) {
 
     /** Fills in empty lists, and refuses patterns that match nothing. */
     public PathfenceProperties {
@@ -73,6 +75,28 @@ public record PathfenceProperties(
                     + " with a slash; where slashes are lost, write it in brackets: \"[/items/**]\"");
         }
     }
+
+    /**
+     * Which clients are seen, besides RestClient and WebClient.
+     *
+     * @param observations all that make Micrometer observations of kind CLIENT
+     * @param jdbc beans of type DataSource
+     * @param restTemplate RestTemplate, where it is a bean or comes from Boot's builder
+     * @param feign clients of Spring Cloud OpenFeign
+     * @param httpClient beans of type java.net.http.HttpClient
+     * @param okHttp beans of type OkHttpClient
+     * @param apache beans of type CloseableHttpClient of Apache HttpClient 5
+     * @param unseen whether the log tells, once for a path, where its requests wait in a call that nobody sees
+     */
+    public record Outgoing(
+            @DefaultValue("true") boolean observations,
+            @DefaultValue("true") boolean jdbc,
+            @DefaultValue("true") boolean restTemplate,
+            @DefaultValue("true") boolean feign,
+            @DefaultValue("true") boolean httpClient,
+            @DefaultValue("true") boolean okHttp,
+            @DefaultValue("true") boolean apache,
+            @DefaultValue("true") boolean unseen) {}
 
     /**
      * A class that has a name.

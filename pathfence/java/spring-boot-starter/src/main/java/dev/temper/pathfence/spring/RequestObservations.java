@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package dev.temper.pathfence.spring;
 
+import dev.temper.pathfence.Serving;
 import io.micrometer.observation.Observation;
 import io.micrometer.observation.ObservationHandler;
 import io.micrometer.observation.ObservationRegistry;
@@ -62,6 +63,7 @@ final class RequestObservations implements FenceListener, ObservationHandler<Ser
     public void granted(FencedRequest r, HttpServletRequest request, HttpServletResponse response) {
         if (!(request.getAttribute(FOUND) instanceof Observation o)) return; // it has not waited
         context(o).setResponse(response);
+        context(o).put(Serving.class, r.serving()); // it began before the request was served: ClientObservations
         o.event(Observation.Event.of("pathfence.granted", "granted a worker of class " + r.className()));
     }
 

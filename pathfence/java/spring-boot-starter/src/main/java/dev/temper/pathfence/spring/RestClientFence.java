@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 package dev.temper.pathfence.spring;
 
+import dev.temper.pathfence.Serving;
 import java.io.IOException;
 import org.springframework.http.HttpRequest;
 import org.springframework.http.client.ClientHttpRequestExecution;
 import org.springframework.http.client.ClientHttpRequestInterceptor;
 import org.springframework.http.client.ClientHttpResponse;
 
-/** {@link Outgoing} for RestClient. */
+/** {@link Outgoing} for RestClient and RestTemplate. */
 final class RestClientFence implements ClientHttpRequestInterceptor {
     private final Outgoing outgoing;
 
@@ -20,7 +21,7 @@ final class RestClientFence implements ClientHttpRequestInterceptor {
             throws IOException {
         Runnable over = outgoing.calls(request.getURI()).send(request.getHeaders()::set);
         ClientHttpResponse response;
-        try {
+        try (Serving.Scope call = Serving.within()) {
             response = execution.execute(request, body);
         } finally {
             over.run();

@@ -16,6 +16,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 import org.junit.jupiter.api.AfterEach;
 import org.springframework.boot.SpringApplication;
@@ -40,6 +41,10 @@ abstract class InServer {
                 "pathfence.target", "60s",
                 "management.endpoints.web.exposure.include", "pathfence,metrics,health",
                 "logging.level.root", "ERROR"));
+        // What is there for other tests: Apache's client, by its names in Spring Boot 4 and 3, and a database.
+        properties.put("spring.http.clients.imperative.factory", "jdk");
+        properties.put("spring.http.client.factory", "jdk");
+        properties.put("spring.autoconfigure.exclude", "org.springframework.boot.autoconfigure.jdbc.DataSourceAutoConfiguration");
         for (String m : more) properties.put(m.substring(0, m.indexOf('=')), m.substring(m.indexOf('=') + 1));
         List<String> arguments = new ArrayList<>();
         properties.forEach((name, value) -> arguments.add("--" + name + "=" + value));
@@ -74,12 +79,20 @@ abstract class InServer {
         return client.sendAsync(b.build(), HttpResponse.BodyHandlers.ofString());
     }
 
+    /** Waits, and says at the end of a test's time what the fence was like. */
+    static void until(BooleanSupplier seen, Fence fence) {
+        while (!seen.getAsBoolean()) {
+            if (Thread.interrupted()) throw new AssertionError("it does not come to that: " + fence.states());
+            Thread.yield();
+        }
+    }
+
     void awaitInFlight(long count) {
-        while (fence.inFlight() != count) Thread.onSpinWait();
+        until(() -> fence.inFlight() == count, fence);
     }
 
     void awaitWaiting(long count) {
-        while (fence.waiting() != count) Thread.onSpinWait();
+        until(() -> fence.waiting() == count, fence);
     }
 
     ClassState state(String name) {

@@ -14,6 +14,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -37,9 +38,9 @@ class PropertiesTest extends InServer {
         try (var in = PathfenceProperties.class.getResourceAsStream("/META-INF/spring-configuration-metadata.json")) {
             metadata = new String(in.readAllBytes(), StandardCharsets.UTF_8);
         }
-        List<String> wanted = new ArrayList<>();
-        for (RecordComponent c : PathfenceProperties.class.getRecordComponents())
-            if (!c.getName().equals("offInYaml")) wanted.add("pathfence." + c.getName().replaceAll("([A-Z])", "-$1").toLowerCase(Locale.ROOT));
+        List<String> wanted = new ArrayList<>(names("pathfence.", PathfenceProperties.class));
+        wanted.removeAll(List.of("pathfence.off-in-yaml", "pathfence.outgoing"));
+        wanted.addAll(names("pathfence.outgoing.", PathfenceProperties.Outgoing.class));
         List<String> described = new ArrayList<>();
         for (Object o : (List<?>) JsonParserFactory.getJsonParser().parseMap(metadata).get("properties")) {
             Map<?, ?> p = (Map<?, ?>) o;
@@ -49,8 +50,15 @@ class PropertiesTest extends InServer {
         assertEquals(List.of(), wanted, "properties without a description");
     }
 
+    private static List<String> names(String prefix, Class<?> properties) {
+        return Stream.of(properties.getRecordComponents())
+                .map(RecordComponent::getName)
+                .map(name -> prefix + name.replaceAll("([A-Z])", "-$1").toLowerCase(Locale.ROOT))
+                .toList();
+    }
+
     @ParameterizedTest
-    @ValueSource(strings = {"pathfence.wokers", "pathfence.classes[0].kyes[0]"})
+    @ValueSource(strings = {"pathfence.wokers", "pathfence.classes[0].kyes[0]", "pathfence.outgoing.jbdc"})
     void aNameThatIsNoneIsAnError(String name, CapturedOutput output) {
         assertThrows(RuntimeException.class, () -> start("tomcat", "pathfence.classes[0].name=own", name + "=7"));
         assertTrue(output.getAll().contains("[" + name + "]"), output.getAll());

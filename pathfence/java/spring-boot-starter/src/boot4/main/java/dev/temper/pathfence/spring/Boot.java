@@ -8,6 +8,7 @@ import org.eclipse.jetty.server.Request;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.jetty.ConfigurableJettyWebServerFactory;
 import org.springframework.boot.restclient.RestClientCustomizer;
+import org.springframework.boot.restclient.RestTemplateCustomizer;
 import org.springframework.boot.tomcat.ConfigurableTomcatWebServerFactory;
 import org.springframework.boot.web.server.WebServerFactoryCustomizer;
 import org.springframework.boot.web.server.context.WebServerApplicationContext;
@@ -69,6 +70,16 @@ final class Boot {
         @Bean
         WebClientCustomizer pathfenceWebClient(Outgoing outgoing) {
             return b -> b.filter(new WebClientFence(outgoing));
+        }
+    }
+
+    /** RestTemplate's builder. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnClass(RestTemplateCustomizer.class)
+    static class BuiltRestTemplates {
+        @Bean
+        RestTemplateCustomizer pathfenceRestTemplate(Outgoing outgoing) {
+            return template -> OutgoingAutoConfiguration.RestTemplates.intercepted(template, outgoing);
         }
     }
 }
