@@ -188,7 +188,7 @@ class HealthyTest extends InServer {
     @ParameterizedTest
     @CsvSource({"tomcat, false", "jetty, false", "tomcat, true", "jetty, true"})
     void aServiceMayCallItself(String server, boolean trusted) throws Exception {
-        start(server, "pathfence.target=10s", "server.tomcat.threads.max=14", "pathfence.classes[0].name=calling", "pathfence.classes[0].keys[0]=GET:/calling", "pathfence.classes[0].hold=1ms", "pathfence.service=shop", "pathfence.trusted=" + trusted, trusted ? "pathfence.peers[0]=127.0.0.1" : "pathfence.peers=");
+        start(server, "pathfence.target=10s", "server.tomcat.threads.max=14", "pathfence.classes[0].name=calling", "pathfence.classes[0].keys[0]=GET:/calling", "pathfence.classes[0].hold=9s", "pathfence.service=shop", "pathfence.trusted=" + trusted, trusted ? "pathfence.peers[0]=127.0.0.1" : "pathfence.peers=");
         shop.slow.shut();
         var asked = ask("/calling", 4);
         awaitInFlight(4);
@@ -235,7 +235,7 @@ class HealthyTest extends InServer {
             var call = web.get().uri(nobody).retrieve().toBodilessEntity();
             assertEquals(0, within.underWay(), "nobody has subscribed");
             for (int i = 0; i < 2; i++) assertThrows(WebClientRequestException.class, call::block);
-            while (within.underWay() > 0) Thread.onSpinWait();
+            until(() -> within.underWay() <= 0, fence);
         }
     }
 

@@ -53,7 +53,7 @@ class ServerTest extends InServer {
         shop.slow.shut();
         List<CompletableFuture<HttpResponse<String>>> slow = new ArrayList<>();
         for (int i = 0; i < 40; i++) slow.add(get("/slow"));
-        while (fence.inFlight() + fence.waiting() != 40) Thread.onSpinWait();
+        until(() -> fence.inFlight() + fence.waiting() == 40, fence);
         assertTrue(fence.inFlight() < 4, fence.inFlight() + " in flight");
         assertTrue(shop.threads() < 8, "a worker for each that waits");
         for (int i = 0; i < 20; i++) assertEquals("fast", get("/fast").get().body());
@@ -92,7 +92,7 @@ class ServerTest extends InServer {
         shop.slow.shut();
         List<CompletableFuture<HttpResponse<String>>> slow = new ArrayList<>();
         for (int i = 0; i < 6; i++) slow.add(get("/slow"));
-        while (fence.inFlight() + fence.waiting() != 6) Thread.onSpinWait();
+        until(() -> fence.inFlight() + fence.waiting() == 6, fence);
         assertTrue(fence.inFlight() < 4);
         assertTrue(switchOff(true).contains("\"off\":true"));
         assertEquals(4, fence.inFlight(), "off, whoever waits takes what is free");
@@ -163,7 +163,7 @@ class ServerTest extends InServer {
         }
         shop.slow.open();
         held.get();
-        while (fence.inFlight() + fence.waiting() != 0) Thread.onSpinWait();
+        until(() -> fence.inFlight() + fence.waiting() == 0, fence);
         assertEquals("fast", get("/fast").get().body());
     }
 
@@ -175,7 +175,7 @@ class ServerTest extends InServer {
         var held = get("/slow");
         awaitInFlight(1);
         for (int i = 0; i < 5; i++) asking("/fast", "x-pf-deadline: 100").close();
-        while (fence.states().stream().mapToLong(ClassState::shed).sum() != 5) Thread.onSpinWait();
+        until(() -> fence.states().stream().mapToLong(ClassState::shed).sum() == 5, fence);
         shop.slow.open();
         held.get();
         awaitInFlight(0);
@@ -196,7 +196,7 @@ class ServerTest extends InServer {
         shop.slow.shut();
         List<CompletableFuture<HttpResponse<String>>> chains = new ArrayList<>();
         for (int i = 0; i < 12; i++) chains.add(get("/gated"));
-        while (fence.inFlight() + fence.waiting() != 12) Thread.onSpinWait();
+        until(() -> fence.inFlight() + fence.waiting() == 12, fence);
         shop.slow.open();
         for (var c : chains) assertEquals("again", c.get().body());
         awaitInFlight(0);

@@ -55,7 +55,7 @@ class ToldTest extends InServer {
         awaitWaiting(1);
         long since = System.nanoTime();
         for (int i = 0; i < refused; i++) assertEquals(503, get("/pages/8", "x-pf-deadline", "1").get().statusCode());
-        while (System.nanoTime() - since < 50_000_000) Thread.onSpinWait();
+        until(() -> System.nanoTime() - since >= 50_000_000, fence);
         long waited = System.nanoTime() - since;
         shop.slow.open();
         assertEquals("slow", held.get().body());
@@ -130,8 +130,8 @@ class ToldTest extends InServer {
         left.close();
         shop.slow.open();
         held.get();
-        while (fence.inFlight() + fence.waiting() != 0) Thread.onSpinWait();
-        while (active() != 0) Thread.onSpinWait();
+        until(() -> fence.inFlight() + fence.waiting() == 0, fence);
+        until(() -> active() == 0, fence);
     }
 
     @ParameterizedTest

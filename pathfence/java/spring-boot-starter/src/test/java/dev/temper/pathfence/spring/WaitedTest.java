@@ -119,7 +119,7 @@ class WaitedTest extends InServer {
         awaitWaiting(1);
         shop.stuck.shut();
         var stuck = List.of(get("/stuck"), get("/stuck")); // a thread, and the queue
-        while (queue().isEmpty()) Thread.onSpinWait();
+        until(() -> !queue().isEmpty(), fence);
         shop.slow.open();
         awaitWaiting(0);
         held.get();
