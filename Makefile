@@ -30,7 +30,7 @@ include packaging/dist.mk
 include docs/docs.mk
 include pathfence/pathfence.mk
 
-.PHONY: version hogs vet-tools nightly reach scale capacity-scale images chart e2e e2e-quick kubernetes-node temper-agent temper-controller guest-tests kubernetes test-kubernetes generate kubectl-temper pathfence-top demo jvm-service records chaos soak kernels peers topologies test-chaos help deps lab-deps build temper temper-lab sched guest test test-unit test-alone test-cluster test-guest test-timed test-lab lint check clean
+.PHONY: version hogs vet-tools nightly reach scale capacity-scale images chart e2e e2e-quick kubernetes-node temper-agent temper-controller guest-tests kubernetes test-kubernetes generate kubectl-temper pathfence-top demo jvm-service records chaos soak kernels peers topologies test-chaos help deps lab-deps build temper temper-lab sched guest test test-unit test-guests test-services test-guest test-timed test-lab lint check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -84,15 +84,17 @@ demo: lab-deps build ## what Temper does to two services, in about ten minutes; 
 records: build peers ## measure all that the claims stand on; takes about four hours, can be interrupted and run again
 	@scripts/records.sh records
 
-# Kubernetes' programs are built, and tried, beside all the rest: the former gives way, the latter waits for most of its time.
+# Two lines of tests, each for about half of the time. The guests have bounds of time for each step that they wait for, so that
+# what runs beside most of them gives way.
 test: deps build jvm-service test-unit test-packages ## the tests that CI runs
-	$(MAKE) --jobs=2 test-alone test-cluster
+	$(MAKE) --jobs=2 test-guests test-services
 
-test-alone:
-	$(MAKE) --jobs=1 pathfence-go-test pathfence-test pathfence-java-test test-lab test-guest
+test-guests:
+	$(MAKE) --jobs=1 test-guest test-lab
 
-test-cluster:
-	nice $(MAKE) --jobs=1 test-kubernetes
+test-services:
+	nice $(MAKE) --jobs=1 test-kubernetes pathfence-go-test pathfence-test
+	$(MAKE) --jobs=1 pathfence-java-test
 
 # -count=1: of files outside of a module go does not notice that they have changed.
 test-unit: temper temper-lab kubectl-temper temper-agent temper-controller sched ## the tests that need no guest

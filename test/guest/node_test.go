@@ -27,7 +27,7 @@ import (
 const root = host.Root("/")
 
 // patience is for an emulated machine; what has a bound of its own is measured by its test.
-const patience = 2 * time.Minute
+const patience = 4 * time.Minute
 
 // eventually waits until a state of the kernel or of a file, which tells nobody when it changes, is reached.
 func eventually(t *testing.T, what string, reached func() bool) {
