@@ -9,6 +9,7 @@ import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.util.Collections;
 import java.util.List;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.springframework.util.function.SingletonSupplier;
 import org.springframework.http.server.PathContainer;
@@ -17,6 +18,7 @@ import org.springframework.web.util.pattern.PathPatternParser;
 
 /** Where a request comes in: whether it is fenced, and what it asks the fence for. */
 final class Admission {
+    private static final System.Logger LOG = System.getLogger(Admission.class.getName());
     private static final long CIRCLE = 8; // a chain that is here more often is refused
     private static final String ATTRIBUTE = FencedRequest.class.getName();
 
@@ -80,16 +82,29 @@ final class Admission {
     }
 
     /** To be called before it waits: afterwards it is another thread's. */
-    void tellWaits(FencedRequest r, HttpServletRequest request) {
-        listeners.forEach(l -> l.waits(r, request));
+    void tellWaits(FencedRequest r, HttpServletRequest request, HttpServletResponse response) {
+        tell(l -> l.waits(r, request, response));
     }
 
     void tellGranted(FencedRequest r, HttpServletRequest request, HttpServletResponse response) {
-        listeners.forEach(l -> l.granted(r, request, response));
+        tell(l -> l.granted(r, request, response));
     }
 
     void tellRefused(FencedRequest r, HttpServletRequest request, HttpServletResponse response) {
-        listeners.forEach(l -> l.refused(r, request, response));
+        tell(l -> l.refused(r, request, response));
+    }
+
+    /** What an application's own conventions and handlers throw must not cost a request that has a worker, or waits for one. */
+    private void tell(Consumer<FenceListener> what) {
+        for (FenceListener l : listeners) guarded(() -> what.accept(l));
+    }
+
+    static void guarded(Runnable told) {
+        try {
+            told.run();
+        } catch (RuntimeException | LinkageError e) {
+            LOG.log(System.Logger.Level.ERROR, "a request at the fence could not be told to metrics or traces", e);
+        }
     }
 
     private PathContext context(HttpServletRequest request) {

@@ -2,6 +2,7 @@
 package dev.temper.pathfence.spring;
 
 import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletResponse;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
@@ -14,26 +15,29 @@ import org.eclipse.jetty.util.Callback;
 
 /** The fence before Jetty's servlets: a request that waits has not begun for them. */
 final class FenceHandler extends Handler.Wrapper {
+    /** What servlets see of a request; the classes that have it are others in each Jetty. */
+    record Servlet(HttpServletRequest request, HttpServletResponse response) {}
+
     private final Admission admission;
-    private final Function<Request, HttpServletRequest> servlets;
+    private final Function<Request, Servlet> servlets;
 
     /**
      * @param admission lets requests in
-     * @param servlets from a request to the one that servlets see, or null; its class has a name of its own in each Jetty
+     * @param servlets from a request to what servlets see of it, or null
      */
-    FenceHandler(Admission admission, Function<Request, HttpServletRequest> servlets) {
+    FenceHandler(Admission admission, Function<Request, Servlet> servlets) {
         this.admission = admission;
         this.servlets = servlets;
     }
 
     @Override
     public boolean handle(Request request, Response response, Callback callback) throws Exception {
-        HttpServletRequest servlet = servlets.apply(request);
-        FencedRequest r = servlet == null ? null : admission.admit(servlet);
+        Servlet servlet = servlets.apply(request);
+        FencedRequest r = servlet == null ? null : admission.admit(servlet.request);
         if (r == null) return super.handle(request, response, callback);
         Request.addCompletionListener(request, failure -> r.leave());
         if (r.isDecided()) return super.handle(request, response, callback);
-        admission.tellWaits(r, servlet);
+        admission.tellWaits(r, servlet.request, servlet.response);
         Idle idle = Idle.off(request); // how long it waits is the fence's to say
         request.addFailureListener(failure -> {
             if (r.abandon()) callback.failed(failure);

@@ -51,7 +51,7 @@ final class FenceValve extends ValveBase {
         if (r == null) getNext().invoke(request, response);
         else if (r.isDecided()) serve(r, request, response);
         else {
-            admission.tellWaits(r, request.getRequest());
+            admission.tellWaits(r, request.getRequest(), response.getResponse());
             park(r, request);
         }
     }

@@ -100,7 +100,7 @@ final class FencedRequest implements AsyncListener {
 
     private void over() {
         Runnable told = over.getAndSet(null);
-        if (told != null) told.run();
+        if (told != null) Admission.guarded(told);
     }
 
     boolean isDecided() {

@@ -4,8 +4,10 @@ package dev.temper.pathfence.spring;
 import dev.temper.pathfence.ConfigException;
 import dev.temper.pathfence.internal.Names;
 import jakarta.servlet.http.HttpServletRequest;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.function.Supplier;
 import org.springframework.beans.factory.ObjectProvider;
@@ -118,14 +120,22 @@ final class MappingKeys implements RequestKeys {
 
     private static Found controller(RequestMappingInfoHandlerMapping mapping, HttpServletRequest request) {
         PathPattern best = null;
-        HandlerMethod handler = null;
+        List<HandlerMethod> handlers = new ArrayList<>(); // several, if parameters or headers choose
         for (Map.Entry<RequestMappingInfo, HandlerMethod> e : mapping.getHandlerMethods().entrySet()) {
             PathPatternsRequestCondition match = match(e.getKey(), request);
-            if (match == null || !isBetter(match.getFirstPattern(), best)) continue;
+            if (match == null) continue;
+            if (isBetter(match.getFirstPattern(), best)) handlers.clear();
+            else if (!match.getFirstPattern().equals(best)) continue;
             best = match.getFirstPattern();
-            handler = e.getValue();
+            handlers.add(e.getValue());
         }
-        return best == null ? null : new Found(best, annotated(handler));
+        return best == null ? null : new Found(best, annotated(handlers));
+    }
+
+    /** What all of them say; nothing if they do not agree. */
+    private static String annotated(List<HandlerMethod> handlers) {
+        String key = annotated(handlers.get(0));
+        return handlers.stream().allMatch(h -> Objects.equals(annotated(h), key)) ? key : null;
     }
 
     /** By method and path alone: whoever looks at parameters reads the body, before filters have said what is in it. */

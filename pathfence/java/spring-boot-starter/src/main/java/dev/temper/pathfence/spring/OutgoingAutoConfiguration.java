@@ -73,13 +73,7 @@ public class OutgoingAutoConfiguration {
     static class RestTemplates {
         @Bean
         static Replacing<RestTemplate> pathfenceRestTemplates(ObjectProvider<Outgoing> outgoing) {
-            return new Replacing<>(RestTemplate.class, (template, name) -> intercepted(template, outgoing.getObject()));
-        }
-
-        static RestTemplate intercepted(RestTemplate template, Outgoing outgoing) {
-            var all = template.getInterceptors();
-            if (all.stream().noneMatch(RestClientFence.class::isInstance)) all.add(0, new RestClientFence(outgoing));
-            return template;
+            return new Replacing<>(RestTemplate.class, (template, name) -> RestTemplateFence.seen(template, outgoing.getObject()));
         }
     }
 
@@ -91,7 +85,7 @@ public class OutgoingAutoConfiguration {
         @Bean
         static Replacing<HttpClient> pathfenceHttpClients(ObjectProvider<PathfenceProperties> properties) {
             Supplier<Edges> edges = edges(properties);
-            return new Replacing<>(HttpClient.class, (client, name) -> new SeenHttpClient(client, edges.get()));
+            return new Replacing<>(HttpClient.class, (client, name) -> SeenHttpClient.seen(client, edges.get()));
         }
     }
 
@@ -103,7 +97,7 @@ public class OutgoingAutoConfiguration {
         @Bean
         static Replacing<CloseableHttpClient> pathfenceApacheClients(ObjectProvider<PathfenceProperties> properties) {
             Supplier<Edges> edges = edges(properties);
-            return new Replacing<>(CloseableHttpClient.class, (client, name) -> new SeenApacheClient(client, edges.get()));
+            return new Replacing<>(CloseableHttpClient.class, (client, name) -> SeenApacheClient.seen(client, edges.get()));
         }
     }
 

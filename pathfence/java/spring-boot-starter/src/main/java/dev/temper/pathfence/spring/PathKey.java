@@ -18,7 +18,8 @@ import java.lang.annotation.Target;
  * class Orders { ... }
  * }</pre>
  *
- * A method's goes before its controller's, and {@code pathfence.routes} before both.
+ * Where parameters or headers choose between methods with the same path, it counts if all of them have the same. A
+ * method's goes before its controller's, and {@code pathfence.routes} before both.
  */
 @Documented
 @Inherited

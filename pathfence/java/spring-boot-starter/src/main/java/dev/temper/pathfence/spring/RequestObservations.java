@@ -42,12 +42,12 @@ final class RequestObservations implements FenceListener, ObservationHandler<Ser
     }
 
     @Override
-    public void waits(FencedRequest r, HttpServletRequest request) {
-        start(r, request);
+    public void waits(FencedRequest r, HttpServletRequest request, HttpServletResponse response) {
+        start(r, request, response);
     }
 
-    private void start(FencedRequest r, HttpServletRequest request) {
-        ServerRequestObservationContext context = new ServerRequestObservationContext(request, null);
+    private void start(FencedRequest r, HttpServletRequest request, HttpServletResponse response) {
+        ServerRequestObservationContext context = new ServerRequestObservationContext(request, response);
         Observation o = ServerHttpObservationDocumentation.HTTP_SERVLET_SERVER_REQUESTS
                 .observation(null, convention, () -> context, registry.get())
                 .start();
@@ -69,7 +69,7 @@ final class RequestObservations implements FenceListener, ObservationHandler<Ser
 
     @Override
     public void refused(FencedRequest r, HttpServletRequest request, HttpServletResponse response) {
-        if (request.getAttribute(FOUND) == null) start(r, request);
+        if (request.getAttribute(FOUND) == null) start(r, request, response);
         if (!(request.getAttribute(FOUND) instanceof Observation o)) return;
         context(o).setResponse(response);
         context(o).setPathPattern(pattern.apply(request));

@@ -8,7 +8,7 @@ import org.springframework.http.client.ClientHttpRequestExecution;
 import org.springframework.http.client.ClientHttpRequestInterceptor;
 import org.springframework.http.client.ClientHttpResponse;
 
-/** {@link Outgoing} for RestClient and RestTemplate. */
+/** {@link Outgoing} for RestClient. */
 final class RestClientFence implements ClientHttpRequestInterceptor {
     private final Outgoing outgoing;
 
@@ -19,10 +19,20 @@ final class RestClientFence implements ClientHttpRequestInterceptor {
     @Override
     public ClientHttpResponse intercept(HttpRequest request, byte[] body, ClientHttpRequestExecution execution)
             throws IOException {
+        return answered(outgoing, request, () -> execution.execute(request, body));
+    }
+
+    /** How a request is answered. */
+    interface Execution {
+        ClientHttpResponse execute() throws IOException;
+    }
+
+    /** Tells of a call, sends on what a peer is sent, and throws a peer's refusal. */
+    static ClientHttpResponse answered(Outgoing outgoing, HttpRequest request, Execution execution) throws IOException {
         Runnable over = outgoing.calls(request.getURI()).send(request.getHeaders()::set);
         ClientHttpResponse response;
         try (Serving.Scope call = Serving.within()) {
-            response = execution.execute(request, body);
+            response = execution.execute();
         } finally {
             over.run();
         }

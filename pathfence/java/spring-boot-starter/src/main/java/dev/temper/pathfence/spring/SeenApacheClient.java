@@ -4,6 +4,7 @@ package dev.temper.pathfence.spring;
 import dev.temper.pathfence.Serving;
 import java.io.IOException;
 import java.net.URI;
+import java.util.List;
 import org.apache.hc.client5.http.config.Configurable;
 import org.apache.hc.client5.http.config.RequestConfig;
 import org.apache.hc.client5.http.impl.classic.CloseableHttpClient;
@@ -21,6 +22,13 @@ final class SeenApacheClient extends CloseableHttpClient implements Configurable
     SeenApacheClient(CloseableHttpClient client, Edges edges) {
         this.client = client;
         this.edges = edges;
+    }
+
+    /** One of the library's own classes; what else there is may be asked for by its class, and do things its own way. */
+    static CloseableHttpClient seen(CloseableHttpClient client, Edges edges) {
+        String own = CloseableHttpClient.class.getPackageName();
+        boolean known = List.of(own + ".InternalHttpClient", own + ".MinimalHttpClient").contains(client.getClass().getName());
+        return known ? new SeenApacheClient(client, edges) : client;
     }
 
     @Override

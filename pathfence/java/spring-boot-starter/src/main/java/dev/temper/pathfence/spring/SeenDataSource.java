@@ -3,6 +3,7 @@ package dev.temper.pathfence.spring;
 
 import dev.temper.pathfence.Serving;
 import dev.temper.pathfence.internal.Names;
+import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import javax.sql.DataSource;
 import org.aopalliance.intercept.MethodInterceptor;
@@ -35,19 +36,31 @@ final class SeenDataSource {
      *
      * @param source the data source
      * @param edge its name
-     * @return what takes its place, of the same class where that can be extended
+     * @return what takes its place, of the same class; itself where that cannot be extended
      */
     static DataSource of(DataSource source, String edge) {
         if (!Names.valid(edge) || source.getClass().getName().equals(FENCED)) return source;
         if (ROUTING != null && ROUTING.isInstance(source)) return source;
+        if (cannotBeExtended(source.getClass())) return source;
         ProxyFactory proxy = new ProxyFactory(source);
-        proxy.setProxyTargetClass(!Modifier.isFinal(source.getClass().getModifiers()));
+        proxy.setProxyTargetClass(true);
+        proxy.setOpaque(true); // or a spy around it would be looked through, and found to be none
         proxy.addAdvice(new Telling(source, edge));
         try {
             return (DataSource) proxy.getProxy();
         } catch (AopConfigException e) {
             return source; // better unseen than not there
         }
+    }
+
+    /** It may be asked for by its class. A method that is final would run on the proxy, which has none of its state. */
+    private static boolean cannotBeExtended(Class<?> type) {
+        if (Modifier.isFinal(type.getModifiers())) return true;
+        int own = Modifier.PRIVATE | Modifier.STATIC;
+        for (Class<?> c = type; c != null && c != Object.class; c = c.getSuperclass())
+            for (Method m : c.getDeclaredMethods())
+                if (Modifier.isFinal(m.getModifiers()) && (m.getModifiers() & own) == 0 && !m.isSynthetic()) return true;
+        return false;
     }
 
     /** Tells of the edge. */
@@ -78,7 +91,7 @@ final class SeenDataSource {
         private void makeAlike(Object proxy) {
             alike = true;
             try {
-                if (source.getClass().isInstance(proxy)) ReflectionUtils.shallowCopyFieldState(source, proxy);
+                ReflectionUtils.shallowCopyFieldState(source, proxy);
             } catch (RuntimeException e) {
                 // A module that opens nothing: who looks at its fields sees none, with this proxy or without.
             }

@@ -3,6 +3,7 @@ package dev.temper.pathfence.spring;
 
 import dev.temper.pathfence.Serving;
 import java.io.IOException;
+import java.lang.reflect.Method;
 import java.net.Authenticator;
 import java.net.CookieHandler;
 import java.net.ProxySelector;
@@ -14,8 +15,10 @@ import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
+import java.util.stream.Stream;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLParameters;
+import org.springframework.util.ReflectionUtils;
 
 /** The JDK's client, which has no interceptors: one that tells the fence what it calls stands in its place. */
 final class SeenHttpClient extends HttpClient {
@@ -25,6 +28,11 @@ final class SeenHttpClient extends HttpClient {
     SeenHttpClient(HttpClient client, Edges edges) {
         this.client = client;
         this.edges = edges;
+    }
+
+    /** One of the JDK's own; another's class may be asked for by its name. */
+    static HttpClient seen(HttpClient client, Edges edges) {
+        return client.getClass().getName().startsWith("jdk.internal.") ? new SeenHttpClient(client, edges) : client;
     }
 
     @Override
@@ -98,5 +106,45 @@ final class SeenHttpClient extends HttpClient {
     @Override
     public Optional<Executor> executor() {
         return client.executor();
+    }
+
+    /** From Java 21 on a client can be ended; this overrides what it has for it then. */
+    public void shutdown() {
+        onClient("shutdown");
+    }
+
+    /** As {@link #shutdown}. */
+    public void shutdownNow() {
+        onClient("shutdownNow");
+    }
+
+    /** As {@link #shutdown}. */
+    public void close() {
+        onClient("close");
+    }
+
+    /**
+     * As {@link #shutdown}.
+     *
+     * @return whether all its operations have ended
+     */
+    public boolean isTerminated() {
+        return (Boolean) onClient("isTerminated");
+    }
+
+    /**
+     * As {@link #shutdown}.
+     *
+     * @param within how long to wait
+     * @return whether all its operations have ended
+     */
+    public boolean awaitTermination(Duration within) {
+        return (Boolean) onClient("awaitTermination", within);
+    }
+
+    private Object onClient(String method, Object... with) {
+        Class<?>[] types = Stream.of(with).map(Object::getClass).toArray(Class<?>[]::new);
+        Method m = ReflectionUtils.findMethod(HttpClient.class, method, types);
+        return ReflectionUtils.invokeMethod(m, client, with);
     }
 }

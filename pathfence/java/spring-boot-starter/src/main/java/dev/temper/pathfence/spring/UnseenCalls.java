@@ -24,6 +24,10 @@ final class UnseenCalls implements Filter, DisposableBean {
     private static final long PAUSE_MS = 500;
     private static final int LOOKS = 2; // a pause, at most; and of one request, until it is told
     private static final int MOST_PATHS = 256;
+    /** The JDK's own. */
+    private static final List<String> CLIENTS = List.of("jdk.internal.net.http.", "sun.net.www.");
+
+    private static final List<String> SERVERS = List.of("org.apache.catalina.", "org.apache.coyote.", "org.apache.tomcat.util.", "org.eclipse.jetty.");
     private static final List<String> JDK = List.of("java.", "javax.", "jdk.", "sun.", "com.sun.");
 
     private final List<String> application;
@@ -84,7 +88,7 @@ final class UnseenCalls implements Filter, DisposableBean {
     private void look(Watched w) {
         StackTraceElement[] stack = w.thread.getStackTrace();
         // The request may have ended meanwhile, and its thread serve another.
-        if (!waits(stack) || !watched.contains(w) || ++w.waited < LOOKS) return;
+        if (!waits(stack) || !isCall(stack) || !watched.contains(w) || ++w.waited < LOOKS) return;
         String path = w.serving.onward().path();
         if (told.add(path)) LOG.log(System.Logger.Level.WARNING, message(path, stack));
     }
@@ -97,6 +101,23 @@ final class UnseenCalls implements Filter, DisposableBean {
                 || in.startsWith("java.net.")
                 || in.equals("jdk.internal.misc.Unsafe.park")
                 || in.startsWith("java.lang.Object.wait");
+    }
+
+    /**
+     * Whether it is a client that waits. The server reads a slow upload and writes to a slow reader; the application's own
+     * locks and queues are its own.
+     */
+    private boolean isCall(StackTraceElement[] stack) {
+        for (StackTraceElement f : stack) {
+            if (startsWithAny(CLIENTS, f)) return true;
+            if (startsWithAny(JDK, f)) continue;
+            return !startsWithAny(SERVERS, f) && (!startsWithAny(application, f) || isSocket(stack[0]));
+        }
+        return false;
+    }
+
+    private static boolean isSocket(StackTraceElement top) {
+        return !top.getClassName().equals("jdk.internal.misc.Unsafe") && !top.getClassName().equals("java.lang.Object");
     }
 
     private String message(String path, StackTraceElement[] stack) {

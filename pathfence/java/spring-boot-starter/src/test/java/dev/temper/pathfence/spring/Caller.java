@@ -441,6 +441,7 @@ class Caller {
                 return in.readAllBytes();
             }
         });
+        add("own", named, to -> wait(named, to));
         add("observed", named, to -> observation(observations, to).observeChecked(() -> wait(named, to)));
         add("within", named, to -> observation(observations, to)
                 .observeChecked(() -> jdk.send(request(to), BodyHandlers.ofString())));

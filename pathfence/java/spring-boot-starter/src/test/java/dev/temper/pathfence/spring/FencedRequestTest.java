@@ -15,6 +15,8 @@ import dev.temper.pathfence.Outcome;
 import dev.temper.pathfence.Permit;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.FilterChain;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletResponse;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.RejectedExecutionException;
@@ -22,6 +24,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.springframework.mock.web.MockFilterChain;
 import org.springframework.mock.web.MockHttpServletRequest;
 import org.springframework.mock.web.MockHttpServletResponse;
 
@@ -35,8 +38,27 @@ class FencedRequestTest {
             .errors(errors::add)
             .build();
     private final Refusals refusals = new Refusals(Refusals.EMPTY, List::of);
-    private final Admission admission = new Admission(fence, request -> "a", new Within(), "", false, () -> List.of("/actuator/**"), List.of());
+    private final Admission admission = new Admission(fence, request -> "a", new Within(), "", false, () -> List.of("/actuator/**"), List.of(new Failing()));
     private Permit held;
+
+    /** What an application's own conventions may do. */
+    private static final class Failing implements FenceListener {
+        @Override
+        public void waits(FencedRequest r, HttpServletRequest request, HttpServletResponse response) {
+            throw new IllegalStateException("a convention fails");
+        }
+
+        @Override
+        public void granted(FencedRequest r, HttpServletRequest request, HttpServletResponse response) {
+            throw new IllegalStateException("a convention fails");
+        }
+
+        @Override
+        public void refused(FencedRequest r, HttpServletRequest request, HttpServletResponse response) {
+            throw new NoClassDefFoundError("a convention fails");
+        }
+    }
+
     private int resumed;
 
     @BeforeEach
@@ -63,7 +85,7 @@ class FencedRequestTest {
     }
 
     private void expire() {
-        now.set(500_000_000);
+        now.addAndGet(500_000_000);
         fence.tick();
     }
 
@@ -75,6 +97,24 @@ class FencedRequestTest {
     private void stopped() {
         resumed++;
         throw new RejectedExecutionException("the server stops");
+    }
+
+    /** Whatever metrics and traces do, requests that wait, are served or refused go on. */
+    @Test
+    void whoIsToldCannotHurt() throws Exception {
+        FencedRequest r = admit();
+        r.whenOver(() -> {
+            throw new IllegalStateException("a handler fails");
+        });
+        admission.tellWaits(r, request("/orders"), new MockHttpServletResponse());
+        expire();
+        MockHttpServletRequest asked = request("/orders");
+        admission.admit(asked);
+        expire();
+        MockHttpServletResponse answer = new MockHttpServletResponse();
+        new FenceFilter(admission, refusals, true).doFilter(asked, answer, new MockFilterChain());
+        assertEquals(503, answer.getStatus());
+        r.leave();
     }
 
     @Test

@@ -132,6 +132,7 @@ class HealthyTest extends InServer {
                 POST /annotated/a annotated
                 GET /annotated/other any
                 GET /annotated/own own
+                GET /annotated/chosen GET:/annotated/chosen
                 """;
         for (String line : said.lines().toList()) {
             String[] is = line.split(" ");

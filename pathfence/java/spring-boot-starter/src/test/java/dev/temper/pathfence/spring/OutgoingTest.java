@@ -38,6 +38,11 @@ import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.test.context.FilteredClassLoader;
 import org.springframework.boot.test.context.runner.WebApplicationContextRunner;
 import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.http.HttpMethod;
+import org.springframework.http.StreamingHttpOutputMessage;
+import org.springframework.http.client.ClientHttpRequest;
+import org.springframework.http.client.ClientHttpRequestFactory;
+import org.springframework.web.client.RestTemplate;
 
 /** Clients of others, real ones, in one service: what they call is seen, once, by its name. */
 @Timeout(120)
@@ -138,7 +143,7 @@ class OutgoingTest {
         assertNotNull(new DirectFieldAccessor(stock).getPropertyValue("pool"), "jdbc.connections.* would be gone");
     }
 
-    /** Of two paths that wait, the one whose call is seen is not told of. */
+    /** Of paths that wait, those whose call is seen are not told of, nor those that wait for the application itself. */
     @Test
     void whatNobodySeesIsTold() throws Exception {
         CompletableFuture<String> told = new CompletableFuture<>();
@@ -151,16 +156,29 @@ class OutgoingTest {
         log.start();
         ((Logger) LoggerFactory.getLogger(UnseenCalls.class)).addAppender(log);
         Caller.Downstream slow = context.getBean(Caller.class).downstream("unseen", "slow");
+        Caller.Downstream own = context.getBean(Caller.class).downstream("own", "slow");
         slow.hang();
+        own.hang();
         var seen = ask("/call/rest/slow", "rest.told");
-        awaitInFlight(1);
+        var waits = ask("/call/own/slow", "own.told");
+        awaitInFlight(2);
         var unseen = ask("/call/unseen/slow", "unseen.told");
         String message = told.get(60, TimeUnit.SECONDS);
         slow.goOn();
+        own.goOn();
         served(seen, "seen");
+        served(waits, "its own");
         served(unseen, "unseen");
         awaitInFlight(0);
         assertTrue(message.startsWith("unseen.told waits in dev.temper.pathfence.spring.Caller."), message);
+    }
+
+    /** With interceptors, each body is kept in memory: a large upload may not fit. */
+    @Test
+    void aTemplateStreamsAsBefore() throws Exception {
+        ClientHttpRequestFactory requests = context.getBean(RestTemplate.class).getRequestFactory();
+        ClientHttpRequest request = requests.createRequest(URI.create("http://127.0.0.1/"), HttpMethod.POST);
+        assertTrue(request instanceof StreamingHttpOutputMessage, request.getClass().getName());
     }
 
     private static void assertThere(WebApplicationContextRunner runner, Set<String> properties) {

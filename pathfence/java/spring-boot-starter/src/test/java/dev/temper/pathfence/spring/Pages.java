@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package dev.temper.pathfence.spring;
 
+import io.micrometer.common.KeyValues;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.http.server.observation.DefaultServerRequestObservationConvention;
+import org.springframework.http.server.observation.ServerRequestObservationContext;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.PathVariable;
 import org.springframework.web.bind.annotation.PostMapping;
@@ -23,6 +26,18 @@ class Pages {
     @PathKey("own")
     String own() {
         return "own";
+    }
+
+    @GetMapping(path = "/annotated/chosen", params = "one")
+    @PathKey("one")
+    String one() {
+        return "one";
+    }
+
+    @GetMapping(path = "/annotated/chosen", params = "two")
+    @PathKey("two")
+    String two() {
+        return "two";
     }
 
     /** All are one path, but what says something else. */
@@ -61,6 +76,16 @@ class Pages {
         @Override
         public void addCorsMappings(CorsRegistry registry) {
             registry.addMapping("/pages/*").allowedOrigins("http://shop.example");
+        }
+    }
+
+    /** It reads what there is of a response, as it may: Spring's filter always has one. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnProperty("test.convention")
+    static class Convention extends DefaultServerRequestObservationConvention {
+        @Override
+        public KeyValues getLowCardinalityKeyValues(ServerRequestObservationContext context) {
+            return super.getLowCardinalityKeyValues(context).and("own", String.valueOf(context.getResponse().isCommitted()));
         }
     }
 

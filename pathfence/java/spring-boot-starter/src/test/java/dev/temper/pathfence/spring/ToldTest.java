@@ -67,7 +67,7 @@ class ToldTest extends InServer {
     @ParameterizedTest
     @ValueSource(strings = {"tomcat", "jetty"})
     void theServersTimerHasWaitsAndRefusals(String server) throws Exception {
-        start(server, "pathfence.workers=1", "pathfence.trusted=true", "management.metrics.tags.a=b");
+        start(server, "pathfence.workers=1", "pathfence.trusted=true", "test.convention=true");
         long waited = waitBeside(2);
         Timer served = requests("/pages/{id}", "200");
         assertEquals(1, served.count(), "a request that waited is one request");

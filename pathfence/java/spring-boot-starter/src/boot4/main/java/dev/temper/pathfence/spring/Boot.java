@@ -48,7 +48,8 @@ final class Boot {
             return factory -> factory.addServerCustomizers(server -> server.getDescendants(ServletContextHandler.class)
                     .forEach(servlets -> servlets.insertHandler(new FenceHandler(admission, request -> {
                         ServletContextRequest servlet = Request.as(request, ServletContextRequest.class);
-                        return servlet == null ? null : servlet.getServletApiRequest();
+                        if (servlet == null) return null;
+                        return new FenceHandler.Servlet(servlet.getServletApiRequest(), servlet.getHttpServletResponse());
                     }))));
         }
     }
@@ -79,7 +80,7 @@ final class Boot {
     static class BuiltRestTemplates {
         @Bean
         RestTemplateCustomizer pathfenceRestTemplate(Outgoing outgoing) {
-            return template -> OutgoingAutoConfiguration.RestTemplates.intercepted(template, outgoing);
+            return template -> RestTemplateFence.seen(template, outgoing);
         }
     }
 }
