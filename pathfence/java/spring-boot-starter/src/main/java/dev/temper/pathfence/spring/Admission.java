@@ -102,7 +102,7 @@ final class Admission {
     static void guarded(Runnable told) {
         try {
             told.run();
-        } catch (RuntimeException | LinkageError e) {
+        } catch (Throwable e) {
             LOG.log(System.Logger.Level.ERROR, "a request at the fence could not be told to metrics or traces", e);
         }
     }

@@ -43,6 +43,7 @@ final class FencedRequest implements AsyncListener {
     private volatile Permit permit;
     private volatile Serving serving;
     private volatile String refused;
+    private volatile String refusedIn;
     private volatile long decidedAt;
     /** A filter has served the request; from then on it is the filter that gives the permit back. */
     private volatile boolean taken;
@@ -180,7 +181,10 @@ final class FencedRequest implements AsyncListener {
     /** The class that it was granted in, or is refused in. */
     String className() {
         Permit p = permit;
-        return p == null ? fence.className(context.path()) : p.className();
+        if (p != null) return p.className();
+        // Asked for by each who is told, where there is too much to do: the fence's lock is taken once.
+        if (refusedIn == null) refusedIn = fence.className(context.path());
+        return refusedIn;
     }
 
     /** How long it took to be granted or refused, in nanoseconds. */

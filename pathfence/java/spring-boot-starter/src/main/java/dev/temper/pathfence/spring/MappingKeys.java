@@ -7,8 +7,9 @@ import jakarta.servlet.http.HttpServletRequest;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Supplier;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.core.annotation.AnnotatedElementUtils;
@@ -49,11 +50,12 @@ final class MappingKeys implements RequestKeys {
 
     private final ObjectProvider<HandlerMapping> mappings;
     private final Supplier<List<Patterns>> patterns;
+    private final Map<HandlerMethod, Optional<String>> annotated = new ConcurrentHashMap<>();
 
     MappingKeys(ObjectProvider<HandlerMapping> mappings) {
         this.mappings = mappings;
         patterns = SingletonSupplier.of(
-                () -> mappings.orderedStream().map(MappingKeys::patterns).toList());
+                () -> mappings.orderedStream().map(this::patterns).toList());
     }
 
     /**
@@ -81,7 +83,7 @@ final class MappingKeys implements RequestKeys {
         return key == null ? null : key.value();
     }
 
-    private static Patterns patterns(HandlerMapping mapping) {
+    private Patterns patterns(HandlerMapping mapping) {
         if (mapping instanceof RequestMappingInfoHandlerMapping m) return request -> controller(m, request);
         if (mapping instanceof RouterFunctionMapping m) return new Routes(m.getRouterFunction());
         if (mapping instanceof AbstractUrlHandlerMapping m) return request -> url(m, request);
@@ -118,7 +120,7 @@ final class MappingKeys implements RequestKeys {
         return METHODS.contains(method) ? method : "ANY";
     }
 
-    private static Found controller(RequestMappingInfoHandlerMapping mapping, HttpServletRequest request) {
+    private Found controller(RequestMappingInfoHandlerMapping mapping, HttpServletRequest request) {
         PathPattern best = null;
         List<HandlerMethod> handlers = new ArrayList<>(); // several, if parameters or headers choose
         for (Map.Entry<RequestMappingInfo, HandlerMethod> e : mapping.getHandlerMethods().entrySet()) {
@@ -133,9 +135,14 @@ final class MappingKeys implements RequestKeys {
     }
 
     /** What all of them say; nothing if they do not agree. */
-    private static String annotated(List<HandlerMethod> handlers) {
-        String key = annotated(handlers.get(0));
-        return handlers.stream().allMatch(h -> Objects.equals(annotated(h), key)) ? key : null;
+    private String annotated(List<HandlerMethod> handlers) {
+        Optional<String> key = known(handlers.get(0));
+        return handlers.stream().allMatch(h -> known(h).equals(key)) ? key.orElse(null) : null;
+    }
+
+    /** Spring looks through a class for an annotation, and this is asked with each request. */
+    private Optional<String> known(HandlerMethod handler) {
+        return annotated.computeIfAbsent(handler, h -> Optional.ofNullable(annotated(h)));
     }
 
     /** By method and path alone: whoever looks at parameters reads the body, before filters have said what is in it. */
