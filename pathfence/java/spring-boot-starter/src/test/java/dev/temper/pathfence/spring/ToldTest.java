@@ -37,7 +37,7 @@ class ToldTest extends InServer {
     }
 
     private long active() {
-        return meters().get("http.server.requests.active").longTaskTimers().stream()
+        return meters().find("http.server.requests.active").longTaskTimers().stream()
                 .mapToLong(LongTaskTimer::activeTasks)
                 .sum();
     }
@@ -53,6 +53,7 @@ class ToldTest extends InServer {
         awaitInFlight(1);
         var asked = get("/pages/7");
         awaitWaiting(1);
+        until(() -> active() == 2, fence); // what it is told to begins after it is in the queue
         long since = System.nanoTime();
         for (int i = 0; i < refused; i++) assertEquals(503, get("/pages/8", "x-pf-deadline", "1").get().statusCode());
         until(() -> System.nanoTime() - since >= 50_000_000, fence);
