@@ -252,7 +252,7 @@ struct Core::Class : Limited {
     std::int64_t wants() const {
         std::int64_t d = demand();
         if (d == 0) return 0;
-        if (hold > 0 && hold * 256 < target)  // else it bounds nothing, and a division costs
+        if (d > 0 && hold > 0 && hold * 256 < target)  // else it bounds nothing, and a division costs
             d = std::min(d, (d * hold * 256 + target - 1) / target);
         return std::min(d, entitled());
     }

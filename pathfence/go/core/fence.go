@@ -36,6 +36,7 @@ type request struct {
 	done     bool  // itself has ended, sharers have not
 	parent   *request
 	outcome  Outcome
+	waits    bool // for a permit; else it runs
 }
 
 // class holds what is known of the requests that use one set of downstream edges.
@@ -57,7 +58,7 @@ type class struct {
 	grouping
 }
 
-// Fence decides for one service. It is not safe for concurrent use.
+// Fence decides for one service. It is not safe for concurrent use. What a call returns stands until the next call.
 type Fence struct {
 	cfg     Config
 	saidOff bool // by the configuration last, whoever switched since
@@ -69,8 +70,9 @@ type Fence struct {
 	keys    keyTable
 
 	inFlight int64
-	waiting  map[int64]*request
-	running  map[int64]*request
+	requests map[int64]*request // that wait or run
+	waiting  int                // of them
+	unused   []*request         // to be used again: at most as many as ran at once
 	nested   []*request         // waiting, re-entered
 	levels   [MaxDepth + 1]Time // when a request of this depth came last
 	order    int64
@@ -88,7 +90,7 @@ func New(cfg Config, now Time) (*Fence, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Fence{now: now, windowStart: now, buckets: cfg.Buckets, waiting: map[int64]*request{}, running: map[int64]*request{}}
+	f := &Fence{now: now, windowStart: now, buckets: cfg.Buckets, requests: map[int64]*request{}}
 	f.keys = keyTable{learned: map[string]*candidate{}, footprints: map[string]int{}}
 	f.cfg, f.saidOff = cfg, cfg.Off
 	for d := range f.levels {
@@ -225,28 +227,30 @@ type Request struct {
 // Arrive offers a request.
 func (f *Fence) Arrive(now Time, in Request) []Event {
 	f.advance(now)
-	if f.waiting[in.ID] != nil || f.running[in.ID] != nil {
+	if f.requests[in.ID] != nil {
 		return f.take()
 	}
-	if p := f.running[in.Parent]; p != nil {
-		f.inherit(in, p)
+	if f.Runs(in.Parent) {
+		f.inherit(in, f.requests[in.Parent])
 		return f.take()
 	}
-	c := f.classOf(in.Key)
-	f.order++
-	r := &request{id: in.ID, order: f.order, key: in.Key, class: c, arrived: f.now, deadline: in.Deadline, depth: max(in.Depth, 0), sharers: 1}
-	if r.deadline == 0 {
-		r.deadline = f.now + c.target
-	} else if in.Shortens {
-		r.expires = f.now + c.target
-		r.deadline = min(r.deadline, r.expires)
+	r := f.newRequest(in.ID, in.Key)
+	c := r.class
+	r.depth = max(in.Depth, 0)
+	if in.Shortens && in.Deadline != 0 {
+		r.expires = r.deadline
+		r.deadline = min(in.Deadline, r.expires)
+	} else if in.Deadline != 0 {
+		r.deadline = in.Deadline
 	}
 	f.arrived(c)
 	if r.depth > MaxDepth {
 		f.shed(r, "depth")
 		return f.take()
 	}
-	f.waiting[r.id] = r
+	r.waits = true
+	f.requests[r.id] = r
+	f.waiting++
 	if r.depth > 0 {
 		f.levels[r.depth] = f.now
 		f.enqueueNested(r)
@@ -264,46 +268,62 @@ func (f *Fence) inherit(in Request, p *request) {
 		p = p.parent
 	}
 	p.sharers++
-	f.running[in.ID] = &request{id: in.ID, class: p.class, parent: p, sharers: 1}
+	f.requests[in.ID] = &request{id: in.ID, class: p.class, parent: p, sharers: 1}
 	f.emit(Event{Do: "grant", ID: in.ID, Class: p.class.name, Reason: "inherited"})
 }
 
 // Resume takes a worker again for a request that went on without one. It is on a thread already, so it waits for nothing.
 func (f *Fence) Resume(now Time, id int64, key string) []Event {
 	f.advance(now)
-	if f.waiting[id] != nil || f.running[id] != nil {
+	if f.requests[id] != nil {
 		return f.take()
+	}
+	r := f.newRequest(id, key)
+	f.requests[id] = r
+	f.grant(r, false, "resumed")
+	return f.take()
+}
+
+// newRequest is one that arrives now, with its class's target.
+func (f *Fence) newRequest(id int64, key string) *request {
+	var r *request
+	if last := len(f.unused) - 1; last >= 0 {
+		r, f.unused = f.unused[last], f.unused[:last]
+	} else {
+		r = new(request)
 	}
 	c := f.classOf(key)
 	f.order++
-	f.grant(&request{id: id, order: f.order, key: key, class: c, arrived: f.now, deadline: f.now + c.target, sharers: 1}, false, "resumed")
-	return f.take()
+	*r = request{id: id, order: f.order, key: key, class: c, arrived: f.now, deadline: f.now + c.target, sharers: 1}
+	return r
 }
 
 // Done ends a request, waiting or in flight.
 func (f *Fence) Done(now Time, id int64, outcome Outcome) []Event {
 	f.advance(now)
-	if r := f.waiting[id]; r != nil {
-		f.unqueue(r)
-		delete(f.waiting, id)
-		f.pump()
+	r := f.requests[id]
+	if r == nil || r.done {
 		return f.take()
 	}
-	r := f.running[id]
-	if r == nil || r.done {
+	if r.waits {
+		f.unqueue(r)
+		f.waiting--
+		delete(f.requests, id)
+		f.pump()
 		return f.take()
 	}
 	owner := r
 	if r.parent != nil {
 		owner = r.parent
-		delete(f.running, id)
+		delete(f.requests, id)
 	} else {
 		r.done, r.outcome = true, outcome
 	}
 	owner.sharers--
 	if owner.sharers == 0 {
-		delete(f.running, owner.id)
+		delete(f.requests, owner.id)
 		f.release(owner)
+		f.unused = append(f.unused, owner)
 		f.pump()
 	}
 	return f.take()
@@ -376,7 +396,7 @@ func (f *Fence) emit(e Event) { f.events = append(f.events, e) }
 // take hands out the decisions since the last call.
 func (f *Fence) take() []Event {
 	e := f.events
-	f.events = nil
+	f.events = f.events[:0]
 	return e
 }
 

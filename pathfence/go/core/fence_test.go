@@ -3,6 +3,7 @@ package core
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -67,8 +68,8 @@ func (c *checker) take(events []Event) {
 		}
 		c.groups++
 	}
-	if sum != c.f.inFlight || queued != len(c.f.waiting) || len(c.f.waiting) != len(c.waiting) {
-		c.t.Fatalf("in flight %d, by class %d; %d queued, %d wait, %d should", c.f.inFlight, sum, queued, len(c.f.waiting), len(c.waiting))
+	if sum != c.f.inFlight || queued != c.f.waiting || c.f.waiting != len(c.waiting) {
+		c.t.Fatalf("in flight %d, by class %d; %d queued, %d wait, %d should", c.f.inFlight, sum, queued, c.f.waiting, len(c.waiting))
 	}
 }
 
@@ -150,8 +151,8 @@ func TestNoPermitIsLostOrGivenTwice(t *testing.T) {
 			delete(c.running, end)
 			c.take(f.Done(now, end, OK))
 		}
-		if f.inFlight != 0 || len(f.running) != 0 || len(c.waiting) != 0 {
-			t.Fatalf("at the end %d are in flight, %d run, %d wait", f.inFlight, len(f.running), len(c.waiting))
+		if f.inFlight != 0 || len(f.requests) != 0 || len(c.waiting) != 0 {
+			t.Fatalf("at the end %d are in flight, %d run, %d wait", f.inFlight, len(f.requests), len(c.waiting))
 		}
 		groups += c.groups
 	}
@@ -169,7 +170,7 @@ func TestNeverMoreThanTheWorkers(t *testing.T) {
 	running := map[int64]bool{}
 	for i := range int64(20000) {
 		now := i * ms
-		events := f.Arrive(now, Request{ID: i + 1, Key: []string{"a", "b", "x", "y"}[r.IntN(4)], Depth: r.Int64N(3)})
+		events := slices.Clone(f.Arrive(now, Request{ID: i + 1, Key: []string{"a", "b", "x", "y"}[r.IntN(4)], Depth: r.Int64N(3)}))
 		if len(running) > 0 && r.IntN(2) == 0 {
 			end := anyOf(r, running)
 			delete(running, end)

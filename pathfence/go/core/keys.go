@@ -110,11 +110,11 @@ func (f *Fence) candidateFor(key string) *candidate {
 // Edge says that the request uses a downstream edge.
 func (f *Fence) Edge(now Time, id int64, edge string) []Event {
 	f.advance(now)
-	r := f.running[id]
+	r := f.requests[id]
 	if r != nil && r.parent != nil {
 		r = r.parent
 	}
-	if r == nil || !ValidName(edge) {
+	if r == nil || r.waits || !ValidName(edge) {
 		return f.take()
 	}
 	if i, ok := f.keys.configured[r.key]; ok {

@@ -59,7 +59,10 @@ func (f *Fence) unqueue(r *request) {
 
 func (f *Fence) shed(r *request, reason string) {
 	r.class.counts.Shed++
-	delete(f.waiting, r.id)
+	if r.waits {
+		f.waiting--
+		delete(f.requests, r.id)
+	}
 	f.emit(Event{Do: "shed", ID: r.id, Class: r.class.name, Reason: reason})
 }
 
@@ -107,10 +110,14 @@ func (f *Fence) pump() {
 		f.pumpPlain()
 		return
 	}
-	f.pumpNested()
-	for len(f.waiting) > 0 {
+	if len(f.nested) > 0 {
+		f.pumpNested()
+	}
+	for f.waiting > 0 {
 		for _, c := range f.classes {
-			f.trim(c)
+			if len(c.queue) > 0 {
+				f.trim(c)
+			}
 		}
 		c, lent := f.next()
 		if c == nil {
@@ -210,8 +217,10 @@ func (f *Fence) grant(r *request, lent bool, reason string) {
 	f.hold(c, 1)
 	c.counts.Granted++
 	r.granted = f.now
-	delete(f.waiting, r.id)
-	f.running[r.id] = r
+	if r.waits {
+		r.waits = false
+		f.waiting--
+	}
 	f.emit(Event{Do: "grant", ID: r.id, Class: c.name, Lent: lent, Reason: reason})
 }
 

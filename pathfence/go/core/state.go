@@ -91,8 +91,11 @@ type Pool struct {
 
 // Pool shows the workers.
 func (f *Fence) Pool() Pool {
-	return Pool{f.cfg.Off, f.cfg.Workers, f.inFlight, int64(len(f.waiting))}
+	return Pool{f.cfg.Off, f.cfg.Workers, f.inFlight, int64(f.waiting)}
 }
 
 // Runs says whether a request is in flight.
-func (f *Fence) Runs(id int64) bool { return f.running[id] != nil }
+func (f *Fence) Runs(id int64) bool {
+	r := f.requests[id]
+	return r != nil && !r.waits
+}

@@ -1,6 +1,9 @@
 package core
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Vector is a scenario with the decisions that it must lead to; ../../spec/vectors/README.md describes the file.
 type Vector struct {
@@ -56,5 +59,6 @@ func (f *Fence) Play(s Step) (Step, error) {
 	default:
 		return s, fmt.Errorf("no step does %q", s.Do)
 	}
+	s.Then = slices.Clone(s.Then)
 	return s, nil
 }

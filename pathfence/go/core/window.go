@@ -105,14 +105,21 @@ type holds struct {
 }
 
 func (h *holds) add(d Time) {
-	if len(h.sorted) == holdRing {
-		i, _ := slices.BinarySearch(h.sorted, h.ring[h.next])
-		h.sorted = slices.Delete(h.sorted, i, i+1)
+	i := len(h.sorted)
+	if i == holdRing { // d takes the place of the oldest
+		i, _ = slices.BinarySearch(h.sorted, h.ring[h.next])
+	} else {
+		h.sorted = append(h.sorted, d)
 	}
 	h.ring[h.next] = d
 	h.next = (h.next + 1) % holdRing
-	i, _ := slices.BinarySearch(h.sorted, d)
-	h.sorted = slices.Insert(h.sorted, i, d)
+	for ; i+1 < len(h.sorted) && h.sorted[i+1] < d; i++ {
+		h.sorted[i] = h.sorted[i+1]
+	}
+	for ; i > 0 && h.sorted[i-1] > d; i-- {
+		h.sorted[i] = h.sorted[i-1]
+	}
+	h.sorted[i] = d
 }
 
 // median is the lower one.

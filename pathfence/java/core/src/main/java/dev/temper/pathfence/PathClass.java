@@ -85,7 +85,7 @@ final class PathClass extends Limited {
      */
     long wants() {
         long d = demand();
-        if (hold > 0 && hold * 256 < target) // else it bounds nothing, and a division costs
+        if (d > 0 && hold > 0 && hold * 256 < target) // else it bounds nothing, and a division costs
             d = Math.min(d, (d * hold * 256 + target - 1) / target);
         return Math.min(d, entitled());
     }
