@@ -16,7 +16,7 @@ func newRootCommand() *cobra.Command {
 		Short:       "See what Temper does to a cluster's pods",
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl temper"},
 	})
-	root.AddCommand(newPreflightCommand(), newExplainCommand(), newStatusCommand(), newTopCommand(), newAdviseCommand(), newOvercommitCommand(), newConsolidateCommand(), newSafeModeCommand(), newBugtoolCommand())
+	root.AddCommand(newPreflightCommand(), newExplainCommand(), newStatusCommand(), newTopCommand(), newFencesCommand(), newAdviseCommand(), newOvercommitCommand(), newConsolidateCommand(), newSafeModeCommand(), newBugtoolCommand())
 	cli.HasVersion(root, temper.Identity())
 	return root
 }

@@ -14,6 +14,8 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,7 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"temper.dev/temper/api/v1alpha1"
-	"temper.dev/temper/internal/cluster/explain"
+	"temper.dev/temper/internal/capacity/collect"
 )
 
 const (
@@ -55,7 +57,7 @@ func run(m *testing.M) int {
 	}
 	defer server.Stop()
 	config.QPS = -1 // as many requests at a time as a test makes
-	if cluster, err = client.New(config, client.Options{Scheme: explain.Scheme()}); err != nil {
+	if cluster, err = client.New(config, client.Options{Scheme: collect.Scheme(discoveryv1.AddToScheme, rbacv1.AddToScheme)}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

@@ -103,7 +103,7 @@ func TestTop(t *testing.T) {
 	}
 	eventually(t, "an agent that cannot be reached leaves its report", func() bool {
 		l := lookAt(t, n.name)
-		return !l.Live && strings.HasPrefix(l.WhyNot, "its agent cannot be asked: ") && len(l.Tiers) == 4
+		return !l.Live && strings.HasPrefix(l.WhyNot, "its agent cannot be asked: address not allowed") && len(l.Tiers) == 4
 	})
 }
 

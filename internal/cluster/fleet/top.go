@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"temper.dev/temper/api/v1alpha1"
+	"temper.dev/temper/internal/cluster/podproxy"
 	"temper.dev/temper/internal/node/nodetop"
 )
 
@@ -105,7 +106,7 @@ func ask(ctx context.Context, l *nodetop.Look, clients kubernetes.Interface, age
 	}
 	ctx, stop := context.WithTimeout(ctx, patience)
 	defer stop()
-	text, err := clients.CoreV1().Pods(agent.Namespace).ProxyGet("http", agent.Name, port, "metrics", nil).DoRaw(ctx)
+	text, err := podproxy.Get(ctx, clients, podproxy.Pod{Namespace: agent.Namespace, Name: agent.Name, Port: port}, "metrics")
 	if err != nil {
 		return fmt.Errorf("its agent cannot be asked: %w", err)
 	}

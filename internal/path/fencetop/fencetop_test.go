@@ -92,16 +92,21 @@ func look(s State, at time.Duration) Look {
 }
 
 func TestCompare(t *testing.T) {
-	before := []Look{look(State{Classes: []Class{{Name: "a", Granted: 100, Shed: 10}, {Name: "b", Granted: 50}}}, 0), {Target: "gone"}, look(State{}, 0)}
-	now := []Look{look(State{Classes: []Class{{Name: "b", Granted: 8}, {Name: "a", Granted: 110, Shed: 10, Missed: 1}, {Name: "new", Failed: 3}}}, 2*time.Second), look(State{}, 0), {Target: "gone"}}
+	at := func(target string, when time.Duration, classes ...Class) Look {
+		return Look{Target: target, Time: time.Unix(0, 0).Add(when), State: &State{Classes: classes}}
+	}
+	before := []Look{at("stays", 0, Class{Name: "a", Granted: 100, Shed: 10}, Class{Name: "b", Granted: 50}), {Target: "comes"}, at("goes", 0)}
+	now := []Look{at("new", 2*time.Second), at("stays", 2*time.Second, Class{Name: "b", Granted: 8}, Class{Name: "a", Granted: 110, Shed: 10, Missed: 1}, Class{Name: "c", Failed: 3}),
+		at("comes", 2*time.Second), {Target: "goes"}}
 	Compare(before, now)
 	// b's service was started again: its 8 are since then.
-	want := []Change{{"b", 4, 0, 0, 0}, {"a", 5, 0, 0.5, 0}, {"new", 0, 0, 0, 1.5}}
-	if got := now[0].Changes; len(got) != 3 || got[0] != want[0] || got[1] != want[1] || got[2] != want[2] {
-		t.Errorf("%+v", got)
+	if want := []Change{{"b", 4, 0, 0, 0}, {"a", 5, 0, 0.5, 0}, {"c", 0, 0, 0, 1.5}}; !reflect.DeepEqual(now[1].Changes, want) {
+		t.Errorf("%+v, want %+v", now[1].Changes, want)
 	}
-	if now[1].Changes != nil || now[2].Changes != nil {
-		t.Error("there is nothing to compare with where a service could not be asked")
+	for _, l := range []Look{now[0], now[2], now[3]} {
+		if l.Changes != nil {
+			t.Errorf("there is nothing to compare %s with: %+v", l.Target, l.Changes)
+		}
 	}
 }
 

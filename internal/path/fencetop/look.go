@@ -24,13 +24,18 @@ type Change struct {
 	Failed  float64 `json:"failed"`
 }
 
-// Round asks all targets at a time.
-func Round(ctx context.Context, targets []string) []Look {
+const atATime = 16 // targets that are asked
+
+// Round asks all targets, many at a time.
+func Round(ctx context.Context, targets []string, ask Ask) []Look {
 	looks := make([]Look, len(targets))
+	places := make(chan struct{}, atATime)
 	var all sync.WaitGroup
 	for i, target := range targets {
 		all.Go(func() {
-			s, err := Read(ctx, target)
+			places <- struct{}{}
+			defer func() { <-places }()
+			s, err := read(ctx, target, ask)
 			looks[i] = Look{Target: target, Time: time.Now(), State: s}
 			if err != nil {
 				looks[i].Error = err.Error()
@@ -41,17 +46,22 @@ func Round(ctx context.Context, targets []string) []Look {
 	return looks
 }
 
-// Compare fills in what has changed since the round before, of the same targets.
+// Compare fills in what has changed since the round before, of the targets that were asked then, too.
 func Compare(before, now []Look) {
+	earlier := map[string]Look{}
+	for _, l := range before {
+		earlier[l.Target] = l
+	}
 	for i := range now {
-		if before[i].State == nil || now[i].State == nil {
+		before := earlier[now[i].Target]
+		if before.State == nil || now[i].State == nil {
 			continue
 		}
 		was := map[string]Class{}
-		for _, c := range before[i].State.Classes {
+		for _, c := range before.State.Classes {
 			was[c.Name] = c
 		}
-		seconds := now[i].Time.Sub(before[i].Time).Seconds()
+		seconds := now[i].Time.Sub(before.Time).Seconds()
 		for _, c := range now[i].State.Classes {
 			b := was[c.Name]
 			// Counts that have shrunk are those of a service that was started again.

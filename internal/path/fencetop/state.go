@@ -24,8 +24,13 @@ type Class = pathfence.ClassState
 // patience is how long a service may take to answer.
 const patience = 2 * time.Second
 
+// Ask gives what a target says of its fence.
+type Ask func(ctx context.Context, target string) ([]byte, error)
+
 // Read asks a target: the path of a Unix socket (it begins with / or .), or the http(s) address of the endpoint.
-func Read(ctx context.Context, target string) (*State, error) {
+func Read(ctx context.Context, target string) (*State, error) { return read(ctx, target, Local) }
+
+func read(ctx context.Context, target string, ask Ask) (*State, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	text, err := ask(ctx, target)
@@ -45,7 +50,8 @@ func Read(ctx context.Context, target string) (*State, error) {
 // mostText is more than a fence has to say.
 const mostText = 4 << 20
 
-func ask(ctx context.Context, target string) ([]byte, error) {
+// Local asks a target that this machine reaches by itself.
+func Local(ctx context.Context, target string) ([]byte, error) {
 	if isSocket(target) {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "unix", target)
 		if err != nil {
