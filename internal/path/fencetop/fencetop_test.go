@@ -145,7 +145,8 @@ func TestClassesAreNamed(t *testing.T) {
 		want string
 	}{
 		{"orders", []string{"GET:/orders/:id", "POST:/orders"}, "orders"},
-		{"~4", []string{"GET:/a"}, "~4 GET:/a"},
+		{"~calls:db", []string{"GET:/a"}, "~calls:db GET:/a"},
+		{"~key:GET:/a", []string{"GET:/a"}, "~key:GET:/a"},
 		{"~u0", []string{"GET:/a", "GET:/b", "GET:/c"}, "~u0 GET:/a, 2 more"},
 		{"~u1", nil, "~u1"},
 	} {

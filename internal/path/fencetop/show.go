@@ -12,9 +12,11 @@ import (
 )
 
 // Columns says what the tables show, for a command's help.
-const Columns = `  CLASS     ~n was learned, ~un is a bucket for what is not known yet; then a path that is known to be of it
-  LIMIT     the most that may be in flight; LIMIT BY is why it changed last, or together: it is that of several
-            classes, which are late and call the same downstream
+const Columns = `  CLASS     ~calls: and ~key: were learned, of paths that call this, or of one that calls nothing; ~un is a bucket for what
+            is not known yet; then a path that is known to be of it
+  LIMIT     the most that may be in flight; what was before it fell stays. LIMIT BY is why it changed last: late, stall,
+            thrash and knee lower it, undo, room, probe and unused raise it; together: it is that of several classes,
+            which are late and call the same downstream
   RESERVE   workers that the class has a right to; LENT are those beyond
   KNEE      smallest concurrency on the plateau of goodput, as it was learned
   HOLD      how long a request keeps its worker

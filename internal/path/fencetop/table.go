@@ -55,7 +55,7 @@ func writeClasses(w io.Writer, classes []Class, changes []Change) {
 // named is a class's name, and of one that nobody has named a path that is known to be of it.
 func named(c Class) string {
 	switch {
-	case !strings.HasPrefix(c.Name, "~") || len(c.Keys) == 0:
+	case !strings.HasPrefix(c.Name, "~") || len(c.Keys) == 0 || len(c.Keys) == 1 && c.Name == "~key:"+c.Keys[0]:
 		return c.Name
 	case len(c.Keys) == 1:
 		return c.Name + " " + c.Keys[0]

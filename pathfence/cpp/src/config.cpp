@@ -94,7 +94,7 @@ std::string contents(const std::string& file) {
 }  // namespace
 
 bool valid_name(const std::string& name) {
-    if (name.empty() || name.size() > 64) return false;
+    if (name.empty() || name.size() > kMaxName) return false;
     for (const char c : name)
         if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c != 0 && std::strchr("._/:+-~", c))))
             return false;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a key to a class. algorithm.md: "Classes".
+#include <cstdio>
+#include <cstring>
+
 #include "class.h"
 
 namespace temper::pathfence {
@@ -16,6 +19,28 @@ std::uint64_t fnv1a(const std::string& s) {
 
 // No edge has such a name.
 std::string own_footprint(const std::string& key) { return "=" + key; }
+
+std::string joined(const std::set<std::string>& footprint, char with) {
+    std::string all;
+    for (const std::string& one : footprint) all += (all.empty() ? "" : std::string(1, with)) + one;
+    return all;
+}
+
+// A name that is too long, or another's already: its start, and a hash of what it stands for.
+std::string shortened(const std::string& name, const std::set<std::string>& footprint) {
+    char hash[10];
+    std::snprintf(hash, sizeof hash, "~%08x", static_cast<unsigned>(fnv1a(joined(footprint, ',')) & 0xffffffff));
+    return name.substr(0, kMaxName - std::strlen(hash)) + hash;
+}
+
+// What the class of a footprint is called: by that, so that it has the same name in each process of a service, and after each
+// start.
+std::string learned_name(const std::set<std::string>& footprint) {
+    std::string name = "~rest";
+    if (!footprint.empty())
+        name = footprint.begin()->front() == '=' ? "~key:" + footprint.begin()->substr(1) : "~calls:" + joined(footprint, '+');
+    return name.size() > kMaxName ? shortened(name, footprint) : name;
+}
 
 }  // namespace
 
@@ -112,9 +137,11 @@ bool Core::adopt(Candidate& k) {
         footprints_.insert(std::move(own));
         return true;
     }
-    if (classes_.size() == static_cast<std::size_t>(buckets_) + kMaxClasses) return false;
+    std::string name = learned_name(wanted);
+    if (named(name)) name = shortened(name, wanted);
+    if (classes_.size() == static_cast<std::size_t>(buckets_) + kMaxClasses || named(name)) return false;
     ClassConfig config;
-    config.name = "~" + std::to_string(static_cast<std::int64_t>(classes_.size()) - buckets_);
+    config.name = std::move(name);
     config.weight = kDefaultWeight;
     config.target = config_.target;
     Class& c = add_class(config);

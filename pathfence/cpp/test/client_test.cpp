@@ -38,8 +38,8 @@ TEST_CASE("a call carries on and its edge is learned") {
     while (front.fence->in_flight() > 0) std::this_thread::yield();  // an answer goes out before its permit comes back
     const auto states = front.fence->states();
     REQUIRE(states.size() >= 2);
-    CHECK(states[states.size() - 2].name == "~0");
-    CHECK(states.back().name == "~1");  // with this edge, and with none
+    CHECK(states[states.size() - 2].name == "~calls:back");
+    CHECK(states.back().name == "~key:home.alone");  // with this edge, and with none
 }
 
 TEST_CASE("the key that an edge chose travels on") {

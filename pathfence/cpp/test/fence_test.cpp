@@ -319,12 +319,12 @@ TEST_CASE("edges are learned below a request") {
     }
     CHECK(Serving::here() == nullptr);
     const Permit p = b.fence.acquire({"home", 0, 0});
-    CHECK(p.class_name() == "~0");
+    CHECK(p.class_name() == "~calls:store");
     const Permit other = b.fence.acquire({"other", 0, 0});
     other.edge("cache");
     for (const ClassState& c : b.fence.states()) {
         CAPTURE(c.name);
-        const std::string key = c.name == "~0" ? "home" : c.name == other.class_name() ? "other" : "";
+        const std::string key = c.name == "~calls:store" ? "home" : c.name == other.class_name() ? "other" : "";
         CHECK(c.keys == (key.empty() ? std::vector<std::string>{} : std::vector<std::string>{key}));
     }
 }

@@ -171,13 +171,38 @@ func (f *Fence) adopt(k *candidate) bool {
 		}
 		return true
 	}
-	if len(f.classes) == int(f.buckets)+maxClasses {
+	name := learnedName(fp)
+	if f.named(name) != nil {
+		name = shortened(name, fp)
+	}
+	if len(f.classes) == int(f.buckets)+maxClasses || f.named(name) != nil {
 		return false
 	}
-	c := f.addClass(ClassConfig{Name: fmt.Sprintf("~%d", len(f.classes)-int(f.buckets)), Weight: defaultWeight, Target: f.cfg.Target})
+	c := f.addClass(ClassConfig{Name: name, Weight: defaultWeight, Target: f.cfg.Target})
 	c.seen, c.learned = f.now, true
 	c.edges = slices.Clone(k.edges)
 	f.keys.footprints[fp], k.class = c.index, c.index
 	f.shareOut()
 	return true
+}
+
+// learnedName is what the class of a footprint is called: by that, so that it has the same name in each process of a service,
+// and after each start.
+func learnedName(footprint string) string {
+	name := "~rest"
+	if key, own := strings.CutPrefix(footprint, "="); own {
+		name = "~key:" + key
+	} else if footprint != "" {
+		name = "~calls:" + strings.ReplaceAll(footprint, ",", "+")
+	}
+	if len(name) > MaxName {
+		return shortened(name, footprint)
+	}
+	return name
+}
+
+// shortened is a name that is too long, or another's already: its start, and a hash of what it stands for.
+func shortened(name, footprint string) string {
+	hash := fmt.Sprintf("~%08x", uint32(fnv1a(footprint)))
+	return name[:min(len(name), MaxName-len(hash))] + hash
 }

@@ -37,7 +37,7 @@ func TestKeysOfClasses(t *testing.T) {
 	}{
 		{"a", []string{"x", "y"}},
 		{"~u0", []string{"almost"}},
-		{"~21", []string{"learned", "too"}},
+		{"~calls:store", []string{"learned", "too"}},
 		{"c1", []string{"k1"}},
 		{"none", nil},
 	} {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"temper.dev/temper/pathfence/go/core"
 )
@@ -96,7 +97,7 @@ func classes(names ...string) (out []core.ClassConfig) {
 // vectors builds all scenarios.
 func vectors() []core.Vector {
 	return []core.Vector{
-		reserve(), expired(), late(), full(), newest(), keys(), learned(), learnedEdge(), depth(), inherit(), cancel(), nestedFull(), aim(), withoutEdges(), bursts(), kept(), retargeted(), togetherLate(), light(), resumed(), unknown(), cold(), coldSmall(), shortened(),
+		reserve(), expired(), late(), full(), newest(), keys(), learned(), learnedEdge(), learnedNames(), depth(), inherit(), cancel(), nestedFull(), aim(), withoutEdges(), bursts(), kept(), retargeted(), togetherLate(), light(), resumed(), unknown(), cold(), coldSmall(), shortened(),
 		clockStep(), pause(), silence(), backlog(), reload(), offOn(), switched(), panicking(), heldAll(), crowded(), lowRate(), stalled(), stoodAlone(), duplicates(),
 		played("slow", "4 workers; below one path the downstream gets ten times slower, and recovers", slowWorld(1), core.Parts{}),
 		played("freeze", "the downstream of one path stands still for 400 of every 500 ms", freezeWorld(), core.Parts{}),
@@ -422,6 +423,26 @@ func learnedEdge() core.Vector {
 	s.play(core.Step{At: s.now, Do: "edge", ID: id, Edge: "audit"})
 	s.after(ms).arrive("home")
 	s.after(ms).done(id, "")
+	return s.state()
+}
+
+func learnedNames() core.Vector {
+	s := newScript("learned-names", "a learned class is named by its edges, or by its key; a name that is too long, or is another's already, ends with a hash", core.Config{Workers: 8})
+	long := strings.Repeat("a", core.MaxName)
+	learn := func(key string, edges ...string) {
+		for range 8 {
+			id := s.after(ms).arrive(key)
+			for _, edge := range edges {
+				s.play(core.Step{At: s.now, Do: "edge", ID: id, Edge: edge})
+			}
+			s.after(ms).done(id, "")
+		}
+	}
+	learn("two", "store", "cache")
+	learn("one", "cache+store")
+	learn("none")
+	learn(long)
+	learn("long", long)
 	return s.state()
 }
 

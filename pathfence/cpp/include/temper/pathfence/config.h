@@ -55,6 +55,8 @@ Config parse_config(const std::string& json);
 // PATHFENCE_WORKERS, PATHFENCE_OFF (1 or 0). Throws ConfigError.
 Config load_config(std::string file = {});
 
+// Whether a key, an edge or a class may have this name: 1 to kMaxName bytes of a-z A-Z 0-9 . _ / : + - ~
+constexpr std::size_t kMaxName = 64;
 bool valid_name(const std::string& name);
 
 }  // namespace temper::pathfence

@@ -6,7 +6,7 @@ import java.util.List;
 /**
  * What metrics show of a class.
  *
- * @param name the configured name, {@code ~n} of a learned class, {@code ~un} of a bucket for unknown keys
+ * @param name the configured name, {@code ~calls:...} or {@code ~key:...} of a learned class, {@code ~un} of a bucket for unknown keys
  * @param limit the most that it may have in flight, alone or together with others that use the same edge: what is less
  * @param reserve the workers that it has a right to
  * @param inFlight the workers that it has

@@ -128,21 +128,44 @@ final class Keys {
         if (known == null) {
             known = footprints.remove(ownFootprint(k.key)); // what was its own goes with it
             if (known != null) for (String edge : k.edges) suspects.uses(known, edge);
-            else if (learnable() > 0) known = learn(k);
-            else return false;
+            else known = learn(k, wanted);
+            if (known == null) return false;
             footprints.put(wanted, known);
         }
         k.of = known;
         return true;
     }
 
-    private PathClass learn(Candidate k) {
-        String name = "~" + (Config.MAX_CLASSES - learnable());
+    /** A class for this footprint, or null where no more fit. */
+    private PathClass learn(Candidate k, Set<String> footprint) {
+        String name = learnedName(footprint);
+        if (ledger.named(name) != null) name = shortened(name, footprint);
+        if (learnable() == 0 || ledger.named(name) != null) return null;
         PathClass c = ledger.add(
                 new ClassConfig(name, List.of(), Lending.DEFAULT_WEIGHT, ledger.config.target(), 0, 0), k.edges);
         c.learned = true;
         lending.shareOut();
         return c;
+    }
+
+    /**
+     * What the class of a footprint is called: by that, so that it has the same name in each process of a service, and after each
+     * start.
+     */
+    private static String learnedName(Set<String> footprint) {
+        String all = joined(footprint, "+");
+        String name = all.isEmpty() ? "~rest" : all.startsWith("=") ? "~key:" + all.substring(1) : "~calls:" + all;
+        return name.length() > Names.LONGEST ? shortened(name, footprint) : name;
+    }
+
+    /** A name that is too long, or another's already: its start, and a hash of what it stands for. */
+    private static String shortened(String name, Set<String> footprint) {
+        String hash = String.format("~%08x", (int) fnv1a(joined(footprint, ",")));
+        return name.substring(0, Math.min(name.length(), Names.LONGEST - hash.length())) + hash;
+    }
+
+    private static String joined(Set<String> footprint, String with) {
+        return String.join(with, new TreeSet<>(footprint));
     }
 
     private static int slot(String key) {

@@ -366,8 +366,8 @@ class FenceTest {
         }
         assertTrue(Serving.here().isEmpty());
         Permit p = wide.acquire(Call.of("home"));
-        assertEquals("~1", p.className());
-        assertEquals("~1", classes.get(classes.size() - 1));
+        assertEquals("~calls:store", p.className());
+        assertEquals("~calls:store", classes.get(classes.size() - 1));
         assertEquals(10, classes.size());
         Serving serving = new Serving(p, came, "", System.nanoTime());
         AtomicReference<Serving> elsewhere = new AtomicReference<>();
@@ -476,9 +476,9 @@ class FenceTest {
         }
         Permit home = wide.acquire(Call.of("home"));
         home.edge("cache");
-        assertEquals("~2", wide.acquire(Call.of("home")).className(), "its class has store, so that cache makes another");
+        assertEquals("~calls:cache+store", wide.acquire(Call.of("home")).className(), "its class has store, so that cache makes another");
         home.edge("store");
-        assertEquals("~2", wide.acquire(Call.of("home")).className());
+        assertEquals("~calls:cache+store", wide.acquire(Call.of("home")).className());
     }
 
     @Test
@@ -494,7 +494,7 @@ class FenceTest {
             p.release(Outcome.OK);
         }
         Permit home = counting.acquire(Call.of("home"));
-        assertEquals("~0", home.className());
+        assertEquals("~calls:store", home.className());
         counting.acquire(Call.of("other")).edge("cache");
         List<String> unknown = new ArrayList<>();
         for (ClassState s : counting.states()) {
@@ -508,7 +508,7 @@ class FenceTest {
         home.edge("cache");
         home.edge("cache");
         assertEquals(2, locked.get(), "it is of the key, and the class of this request has it not");
-        assertEquals("~1", counting.acquire(Call.of("home")).className());
+        assertEquals("~calls:cache+store", counting.acquire(Call.of("home")).className());
     }
 
     /** The time in which what waits and is in flight will have been served. */

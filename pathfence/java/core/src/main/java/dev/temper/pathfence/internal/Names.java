@@ -3,7 +3,9 @@ package dev.temper.pathfence.internal;
 
 /** Keys, classes, edges and services: what a name may be. */
 public final class Names {
-    private static final int LONGEST = 64;
+    /** Bytes of the longest name. */
+    public static final int LONGEST = 64;
+
     private static final String ALLOWED =
             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/:+-~";
     private static final boolean[] IS_ALLOWED = new boolean[128];

@@ -373,7 +373,7 @@ class GrpcTest {
                 p.release(Outcome.OK);
             }
             Permit p = before.acquire(Call.of("home"));
-            assertEquals("~0", p.className());
+            assertEquals("~calls:posts", p.className());
             p.release(Outcome.OK);
         }
         awaitAll(0);
