@@ -11,6 +11,8 @@ import org.springframework.boot.actuate.endpoint.annotation.WriteOperation;
 /** {@code /actuator/pathfence}: what the fence does, and its off switch. */
 @Endpoint(id = "pathfence")
 public final class FenceEndpoint {
+    private static final System.Logger LOG = System.getLogger(FenceEndpoint.class.getName());
+
     private final Fence fence;
 
     FenceEndpoint(Fence fence) {
@@ -55,6 +57,8 @@ public final class FenceEndpoint {
     @WriteOperation
     public State off(boolean off) {
         fence.off(off);
+        if (off) LOG.log(System.Logger.Level.WARNING, "PathFence is switched off: requests are served in order of arrival");
+        else LOG.log(System.Logger.Level.INFO, "PathFence is in force");
         return state();
     }
 }

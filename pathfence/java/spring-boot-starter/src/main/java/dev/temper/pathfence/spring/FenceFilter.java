@@ -8,24 +8,33 @@ import jakarta.servlet.Filter;
 import jakarta.servlet.FilterChain;
 import jakarta.servlet.ServletException;
 import jakarta.servlet.ServletRequest;
+import jakarta.servlet.ServletRequestWrapper;
 import jakarta.servlet.ServletResponse;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
  * Serves a request that the server's part of the fence has let in, and gives its permit back. It is the first filter, for
  * requests and asynchronous dispatches.
  */
 final class FenceFilter implements Filter {
+    private static final System.Logger LOG = System.getLogger(FenceFilter.class.getName());
+
+    private static final String MOCK = "org.springframework.mock.web.MockHttpServletRequest";
+    private static final String NOT_SEEN = "PathFence has not seen this request: it stands before the requests of Spring"
+            + " Boot's embedded Tomcat or Jetty only; use one of them, or set pathfence.enabled to false";
+
     private final Admission admission;
     private final Refusals refusals;
     private final boolean inServer;
+    private final AtomicBoolean told = new AtomicBoolean();
 
     /**
      * @param admission whose requests it serves
      * @param refusals answers those that are refused
-     * @param inServer whether there is a server that admits them; not so in tests without one
+     * @param inServer whether there is a server that admits them; not so in a server that the application is deployed to
      */
     FenceFilter(Admission admission, Refusals refusals, boolean inServer) {
         this.admission = admission;
@@ -42,12 +51,22 @@ final class FenceFilter implements Filter {
             refuse(admitted, request, (HttpServletResponse) out);
         } else if (admitted != null) {
             serve(admitted, request, (HttpServletResponse) out, chain);
-        } else if (!inServer || request.getDispatcherType() != DispatcherType.REQUEST || admission.isExempt(request)) {
+        } else if (request.getDispatcherType() != DispatcherType.REQUEST || admission.isExempt(request) || isMock(request)) {
             chain.doFilter(in, out);
+        } else if (inServer) {
+            throw new IllegalStateException(NOT_SEEN);
         } else {
-            throw new IllegalStateException("PathFence has not seen this request: it stands before the requests of Spring"
-                    + " Boot's embedded Tomcat or Jetty only; use one of them, or set pathfence.enabled to false");
+            if (!told.getAndSet(true)) LOG.log(System.Logger.Level.WARNING, NOT_SEEN);
+            chain.doFilter(in, out);
         }
+    }
+
+    /** Whether it is one of MockMvc's, which go past the server, also in tests that have one. */
+    private static boolean isMock(ServletRequest request) {
+        ServletRequest inner = request;
+        while (inner instanceof ServletRequestWrapper w) inner = w.getRequest();
+        for (Class<?> c = inner.getClass(); c != null; c = c.getSuperclass()) if (c.getName().equals(MOCK)) return true;
+        return false;
     }
 
     private void refuse(FencedRequest r, HttpServletRequest request, HttpServletResponse response)

@@ -178,6 +178,11 @@ final class FencedRequest implements AsyncListener {
         return seconds + ThreadLocalRandom.current().nextLong(seconds + 1);
     }
 
+    /** Its path's. */
+    String key() {
+        return context.path();
+    }
+
     /** The class that it was granted in, or is refused in. */
     String className() {
         Permit p = permit;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package dev.temper.pathfence.spring;
 
+import dev.temper.pathfence.ClassConfig;
 import dev.temper.pathfence.Config;
 import dev.temper.pathfence.Fence;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.binder.MeterBinder;
+import io.micrometer.core.instrument.config.MeterFilter;
 import io.micrometer.core.instrument.composite.CompositeMeterRegistry;
 import io.micrometer.observation.ObservationRegistry;
 import jakarta.servlet.DispatcherType;
@@ -15,6 +17,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.function.Supplier;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.SmartInitializingSingleton;
@@ -70,6 +73,7 @@ public class PathfenceAutoConfiguration {
         boolean said = properties.workers() != 0 || properties.config() != null;
         if (virtual && !said) tellUnsaid(config.workers());
         if (config.workers() >= threads && !virtual) tellFewThreads(config.workers(), threads);
+        tellStart(config, threads, virtual);
         Fence.Builder b = Fence.builder(config);
         if (properties.config() != null) b.watch(properties.config(), PathfenceAutoConfiguration::tell);
         return b.build();
@@ -96,6 +100,15 @@ public class PathfenceAutoConfiguration {
     /** Fewer than there are threads: some must be left to take requests in and to refuse them. */
     private static long workersFor(int threads) {
         return Math.max(1, threads * 3L / 4);
+    }
+
+    private static void tellStart(Config config, int threads, boolean virtual) {
+        String classes = config.classes().stream().map(ClassConfig::name).collect(Collectors.joining(", "));
+        LOG.log(
+                System.Logger.Level.INFO,
+                "PathFence" + (config.off() ? ", switched off" : "") + ": " + config.workers() + " requests at once"
+                        + (virtual ? "" : " on " + threads + " threads") + ", target " + config.target() / 1_000_000
+                        + " ms, " + (classes.isEmpty() ? "all classes are learned" : "classes " + classes));
     }
 
     private static void tellUnsaid(long workers) {
@@ -164,6 +177,11 @@ public class PathfenceAutoConfiguration {
         }
 
         @Bean
+        RefusalLog pathfenceRefusalLog() {
+            return new RefusalLog(System::nanoTime, line -> LOG.log(System.Logger.Level.WARNING, line));
+        }
+
+        @Bean
         FilterRegistrationBean<FenceFilter> pathfenceFilter(
                 Admission admission, Refusals refusals, ApplicationContext context) {
             FilterRegistrationBean<FenceFilter> bean = new FilterRegistrationBean<>(
@@ -225,6 +243,13 @@ public class PathfenceAutoConfiguration {
         @Bean
         MeterBinder pathfenceMetrics(Fence fence) {
             return new FenceMetrics(fence);
+        }
+
+        /** Micrometer counts the events that spans have, with the tags of requests that are not over yet: no status, no path. */
+        @Bean
+        MeterFilter pathfenceEvents() {
+            return MeterFilter.deny(id -> id.getName().endsWith(RequestObservations.GRANTED)
+                    || id.getName().endsWith(RequestObservations.REFUSED));
         }
 
         @Bean

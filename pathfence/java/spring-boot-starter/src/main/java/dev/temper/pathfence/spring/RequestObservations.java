@@ -20,6 +20,9 @@ import org.springframework.web.filter.ServerHttpObservationFilter;
  * has found it shows in its scope; what it has not found, which refused requests never are, ends here.
  */
 final class RequestObservations implements FenceListener, ObservationHandler<ServerRequestObservationContext> {
+    static final String GRANTED = "pathfence.granted";
+    static final String REFUSED = "pathfence.refused";
+
     /** Where the filter looks, and puts its own. */
     private static final String FOUND = ServerHttpObservationFilter.class.getName() + ".observation";
 
@@ -64,7 +67,7 @@ final class RequestObservations implements FenceListener, ObservationHandler<Ser
         if (!(request.getAttribute(FOUND) instanceof Observation o)) return; // it has not waited
         context(o).setResponse(response);
         context(o).put(Serving.class, r.serving()); // it began before the request was served: ClientObservations
-        o.event(Observation.Event.of("pathfence.granted", "granted a worker of class " + r.className()));
+        o.event(Observation.Event.of(GRANTED, "granted a worker of class " + r.className()));
     }
 
     @Override
@@ -74,7 +77,7 @@ final class RequestObservations implements FenceListener, ObservationHandler<Ser
         context(o).setResponse(response);
         context(o).setPathPattern(pattern.apply(request));
         String why = r.refused() + " in class " + r.className();
-        o.event(Observation.Event.of("pathfence.refused", why));
+        o.event(Observation.Event.of(REFUSED, why));
     }
 
     private static ServerRequestObservationContext context(Observation o) {

@@ -16,7 +16,9 @@ import dev.temper.pathfence.Permit;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.FilterChain;
 import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletRequestWrapper;
 import jakarta.servlet.http.HttpServletResponse;
+import java.lang.reflect.Proxy;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.RejectedExecutionException;
@@ -253,13 +255,39 @@ class FencedRequestTest {
         FilterChain chain = (in, out) -> served[0]++;
         assertThrows(
                 IllegalStateException.class,
-                () -> filter.doFilter(request("/orders"), new MockHttpServletResponse(), chain));
+                () -> filter.doFilter(notOfMockMvc(request("/orders")), new MockHttpServletResponse(), chain));
         assertEquals(0, served[0]);
         assertNull(admission.admit(request("/actuator/health")));
         filter.doFilter(request("/actuator/health"), new MockHttpServletResponse(), chain);
         assertEquals(1, served[0]);
-        // As with MockMvc.
-        new FenceFilter(admission, refusals, false).doFilter(request("/orders"), new MockHttpServletResponse(), chain);
-        assertEquals(2, served[0]);
+        filter.doFilter(new HttpServletRequestWrapper(request("/orders")), new MockHttpServletResponse(), chain);
+        assertEquals(2, served[0], "MockMvc's, in a test that has a server");
+        // As where the application is deployed to a server.
+        new FenceFilter(admission, refusals, false).doFilter(notOfMockMvc(request("/orders")), new MockHttpServletResponse(), chain);
+        assertEquals(3, served[0]);
+    }
+
+    @Test
+    void refusalsAreToldOnceAMinute() {
+        List<String> lines = new ArrayList<>();
+        AtomicLong minute = new AtomicLong();
+        RefusalLog log = new RefusalLog(() -> minute.get() * 60_000_000_000L, lines::add);
+        FencedRequest r = admit();
+        expire();
+        for (long now : new long[] {0, 0, 0, 1, 1}) {
+            minute.set(now);
+            log.refused(r, request("/orders"), new MockHttpServletResponse());
+        }
+        r.leave();
+        assertEquals(2, lines.size(), lines.toString());
+        assertTrue(lines.get(0).startsWith("PathFence has refused a request of class ~u") && lines.get(0).contains(", the last one (a) as expired."), lines.get(0));
+        assertTrue(lines.get(1).startsWith("PathFence has refused 3 requests since the last such line of class ~u"), lines.get(1));
+    }
+
+    private static HttpServletRequest notOfMockMvc(HttpServletRequest request) {
+        return (HttpServletRequest) Proxy.newProxyInstance(
+                FencedRequestTest.class.getClassLoader(),
+                new Class<?>[] {HttpServletRequest.class},
+                (proxy, method, arguments) -> method.invoke(request, arguments));
     }
 }

@@ -120,6 +120,17 @@ class PropertiesTest extends InServer {
     }
 
     @ParameterizedTest
+    @CsvSource(delimiter = '|', value = {
+        "pathfence.target=10 | PathFence: 4 requests at once on 8 threads, target 10 ms, all classes are learned",
+        "pathfence.classes[0].name=own | PathFence: 4 requests at once on 8 threads, target 60000 ms, classes own",
+        "pathfence.off=true | PathFence, switched off: 4 requests at once on 8 threads"
+    })
+    void theLogSaysWhatIsInForce(String property, String says, CapturedOutput output) {
+        start("tomcat", property, "logging.level.root=INFO");
+        assertTrue(output.getAll().contains(says), output.getAll());
+    }
+
+    @ParameterizedTest
     @CsvSource({"7, false, false", "8, false, true", "8, true, false"})
     void moreWorkersThanThreadsAreTold(int workers, boolean virtual, boolean told, CapturedOutput output) {
         start("tomcat", "pathfence.workers=" + workers, "spring.threads.virtual.enabled=" + virtual, "logging.level.root=WARN");
