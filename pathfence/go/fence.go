@@ -131,9 +131,9 @@ func (f *Fence) permit(r Request, caller *Serving) *Permit {
 	return p
 }
 
-// acquire waits for a permit, and gives what the core knows it as, and its class.
-func (f *Fence) acquire(ctx context.Context, r Request, parent int64) (id int64, class string, err error) {
-	id, decision, waiter := f.arrive(r, parent)
+// acquire waits for a permit, and gives what the core knows it as, its class, and that class's edges.
+func (f *Fence) acquire(ctx context.Context, r Request, parent int64) (id int64, class string, edges *core.Edges, err error) {
+	id, edges, decision, waiter := f.arrive(r, parent)
 	if waiter != nil {
 		select {
 		case decision = <-waiter:
@@ -142,13 +142,13 @@ func (f *Fence) acquire(ctx context.Context, r Request, parent int64) (id int64,
 				delete(f.waiters, id)
 				return f.core.Done(now, id, Cancel) // granted meanwhile: it goes back
 			})
-			return 0, "", ended(ctx)
+			return 0, "", nil, ended(ctx)
 		}
 	}
 	if decision.Do != "grant" {
-		return 0, "", &RefusedError{decision.Reason}
+		return 0, "", nil, &RefusedError{decision.Reason}
 	}
-	return id, decision.Class, nil
+	return id, decision.Class, edges, nil
 }
 
 // ended is why a context has ended: it is the context's error, whatever its cause.
@@ -160,25 +160,26 @@ func ended(ctx context.Context) error {
 }
 
 // arrive offers a request. What was not decided at once comes through the channel.
-func (f *Fence) arrive(r Request, parent int64) (id int64, decision core.Event, waiter chan core.Event) {
+func (f *Fence) arrive(r Request, parent int64) (id int64, edges *core.Edges, decision core.Event, waiter chan core.Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
-		return 0, core.Event{Reason: closed}, nil
+		return 0, nil, core.Event{Reason: closed}, nil
 	}
 	now := f.now()
 	f.lastID++
 	id = f.lastID
 	decided := f.core.Arrive(now, core.Request{ID: id, Key: r.Key, Deadline: deadline(now, r.Timeout), Shortens: r.untrusted, Depth: r.Depth, Parent: parent})
 	f.tell(decided)
+	edges = f.core.EdgesOf(id)
 	for _, e := range decided {
 		if e.ID == id {
-			return id, e, nil
+			return id, edges, e, nil
 		}
 	}
 	waiter = make(chan core.Event, 1)
 	f.waiters[id] = waiter
-	return id, core.Event{}, waiter
+	return id, edges, core.Event{}, waiter
 }
 
 func deadline(now core.Time, timeout time.Duration) core.Time {

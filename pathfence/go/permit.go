@@ -17,8 +17,9 @@ type Permit struct {
 	mu       sync.Mutex
 	id       int64 // of the core; another one each time that the permit was taken again
 	class    string
-	pauses   int  // by Pause, less those that were ended
-	resting  bool // not taken yet, or given back by Answered until there is more to do
+	edges    *core.Edges // of its class
+	pauses   int         // by Pause, less those that were ended
+	resting  bool        // not taken yet, or given back by Answered until there is more to do
 	released bool
 	again    bool // it was taken again
 }
@@ -105,40 +106,45 @@ func (p *Permit) takeAgain() {
 		} else {
 			decided = p.fence.core.Resume(now, p.id, p.request.Key)
 		}
-		p.class = decided[len(decided)-1].Class
+		p.class, p.edges = decided[len(decided)-1].Class, p.fence.core.EdgesOf(p.id)
 		return decided
 	})
 }
 
 // acquire waits for a permit that was not taken yet.
 func (p *Permit) acquire(ctx context.Context) error {
-	id, class, err := p.fence.acquire(ctx, p.request, p.parent.core())
+	id, class, edges, err := p.fence.acquire(ctx, p.request, p.parent.core())
 	if err != nil {
 		return err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.id, p.class, p.resting = id, class, false
+	p.id, p.class, p.edges, p.resting = id, class, edges, false
 	return nil
 }
 
 // core is what the core knows the permit as; 0: it is not held.
 func (p *Permit) core() int64 {
+	id, _ := p.coreAndEdges()
+	return id
+}
+
+func (p *Permit) coreAndEdges() (int64, *core.Edges) {
 	if p == nil {
-		return 0
+		return 0, nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.held() {
-		return 0
+		return 0, nil
 	}
-	return p.id
+	return p.id, p.edges
 }
 
 // Edge says that the request calls something: a service, a database. Paths that call the same are one class, unless they
 // are named. Transport says it by itself. One that is not valid as a key is ignored.
 func (p *Permit) Edge(name string) {
-	if id := p.core(); id != 0 {
+	if id, edges := p.coreAndEdges(); id != 0 && !edges.Settled(name) {
 		p.fence.with(func(now core.Time) []core.Event { return p.fence.core.Edge(now, id, name) })
 	}
 }

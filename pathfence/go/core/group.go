@@ -9,9 +9,9 @@ const (
 
 // grouping is what a class's group follows from.
 type grouping struct {
-	edges   []string // that its requests use
-	misses  int64    // completions in a row that were no good
-	calm    int64    // windows since something was late, or kept from it by the group's limit
+	edges   Edges // that its requests use
+	misses  int64 // completions in a row that were no good
+	calm    int64 // windows since something was late, or kept from it by the group's limit
 	suspect bool
 	group   *group // nil: none
 }
@@ -35,10 +35,10 @@ func (c *class) full() bool {
 
 // uses notes that requests of a configured class use an edge.
 func (f *Fence) uses(c *class, edge string) {
-	if len(c.edges) == maxEdges || slices.Contains(c.edges, edge) {
+	if c.edges.Settled(edge) {
 		return
 	}
-	c.edges = append(c.edges, edge)
+	c.edges.add(edge)
 	if c.suspect {
 		f.regroup()
 	}
@@ -104,7 +104,7 @@ func (f *Fence) regroup() {
 		g := f.groupOf(edge, before)
 		f.groups = append(f.groups, g)
 		left = slices.DeleteFunc(left, func(c *class) bool {
-			if !slices.Contains(c.edges, edge) {
+			if !slices.Contains(c.edges.all(), edge) {
 				return false
 			}
 			g.add(c)
@@ -117,7 +117,7 @@ func (f *Fence) regroup() {
 func commonest(classes []*class) (edge string, users int) {
 	count := map[string]int{}
 	for _, c := range classes {
-		for _, e := range c.edges {
+		for _, e := range c.edges.all() {
 			count[e]++
 		}
 	}

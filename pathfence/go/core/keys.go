@@ -77,14 +77,14 @@ func (f *Fence) footprint(k *candidate) string {
 
 // classOf gives the class of a request with this key.
 func (f *Fence) classOf(key string) *class {
-	if !ValidName(key) {
-		return f.classes[0]
-	}
-	if i, ok := f.keys.configured[key]; ok {
+	if i, ok := f.keys.configured[key]; ok { // what is configured or learned is valid
 		return f.classes[i]
 	}
 	if k := f.keys.learned[key]; k != nil {
 		return f.classes[k.class]
+	}
+	if !ValidName(key) {
+		return f.classes[0]
 	}
 	return f.classes[fnv1a(key)%uint64(f.buckets)]
 }
@@ -180,7 +180,9 @@ func (f *Fence) adopt(k *candidate) bool {
 	}
 	c := f.addClass(ClassConfig{Name: name, Weight: defaultWeight, Target: f.cfg.Target})
 	c.seen, c.learned = f.now, true
-	c.edges = slices.Clone(k.edges)
+	for _, edge := range k.edges {
+		c.edges.add(edge)
+	}
 	f.keys.footprints[fp], k.class = c.index, c.index
 	f.shareOut()
 	return true

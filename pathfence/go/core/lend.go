@@ -141,7 +141,10 @@ func (c *class) demand() int64 { return c.inFlight + int64(len(c.queue)) }
 // than do what has come within a 256th of its target, or a few quick requests at once would take half of a pool.
 func (c *class) wants() int64 {
 	d := c.demand()
-	if d > 0 && c.hold > 0 && c.hold*256 < c.target { // else it bounds nothing, and a division costs
+	if d == 0 {
+		return 0 // as most classes at most times, and this is asked of each for each request
+	}
+	if c.hold > 0 && c.hold*256 < c.target { // else it bounds nothing, and a division costs
 		d = min(d, (d*c.hold*256+c.target-1)/c.target)
 	}
 	return min(d, c.entitled())

@@ -149,7 +149,7 @@ func (f *Fence) release(r *request) {
 		c.finished(f.now, r)
 		f.judge(c, r.outcome != Fail && f.now <= r.deadline)
 	}
-	if r.outcome != Fail {
+	if r.outcome != Fail && !c.learned { // of a learned class are learned keys only
 		f.learnKey(r.key)
 	}
 }
