@@ -130,6 +130,25 @@ func TestTables(t *testing.T) {
 	fixture.Golden(t, "rates.txt", rates.String())
 }
 
+func TestServicesWriteNoLines(t *testing.T) {
+	wrong := "a\n\x1b[2J"
+	for what, l := range map[string]Look{
+		"a class":       look(State{Workers: 1, Classes: []Class{{Name: wrong}}}, 0),
+		"a path":        look(State{Workers: 1, Classes: []Class{{Name: "~calls:a", Keys: []string{wrong}}}}, 0),
+		"a reason":      look(State{Workers: 1, Classes: []Class{{Name: "a", Reason: wrong}}}, 0),
+		"configuration": look(State{Workers: 1, WatchError: &wrong}, 0),
+		"an error":      {Target: "a", Error: wrong},
+	} {
+		t.Run(what, func(t *testing.T) {
+			var out bytes.Buffer
+			Write(&out, []Look{l})
+			if strings.Contains(out.String(), "\x1b") || !strings.Contains(out.String(), `\n\x1b[2J"`) {
+				t.Errorf("%q", out.String())
+			}
+		})
+	}
+}
+
 func TestHoldsAreShort(t *testing.T) {
 	for ns, want := range map[int64]string{900: "900ns", 12_345: "12.35µs", 1_250_000: "1.25ms", 123_456_789: "123.46ms", 2_500_000_000: "2.5s", 120_400_000_000: "2m0.4s"} {
 		if got := hold(ns); got != want {

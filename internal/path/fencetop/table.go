@@ -6,16 +6,19 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"temper.dev/temper/internal/base/host"
 )
 
-// Write writes looks as tables: rates where there was a look before, else counts since the services' start.
+// Write writes looks as tables: rates where there was a look before, else counts since the services' start. What services say is
+// theirs: it cannot write lines, or move a cursor.
 func Write(w io.Writer, looks []Look) {
 	for i, l := range looks {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
 		if l.State == nil {
-			fmt.Fprintf(w, "%s · cannot be asked: %s\n", l.Target, l.Error)
+			fmt.Fprintf(w, "%s · cannot be asked: %s\n", l.Target, host.Printable(l.Error))
 			continue
 		}
 		s := l.State
@@ -25,7 +28,7 @@ func Write(w io.Writer, looks []Look) {
 		}
 		fmt.Fprintf(w, "%s · %s · %d of %d workers taken · %d requests wait\n", l.Target, mode, s.InFlight, s.Workers, s.Waiting)
 		if s.WatchError != nil {
-			fmt.Fprintf(w, "  its configuration is not in force: %s\n", *s.WatchError)
+			fmt.Fprintf(w, "  its configuration is not in force: %s\n", host.Printable(*s.WatchError))
 		}
 		writeClasses(w, s.Classes, l.Changes)
 	}
@@ -47,8 +50,8 @@ func writeClasses(w io.Writer, classes []Class, changes []Change) {
 				counts[j] = fmt.Sprintf("%.1f", rate)
 			}
 		}
-		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", named(c), c.Limit, c.Reserve, c.InFlight, c.Queued, c.Lent,
-			orDash(c.Knee != 0, fmt.Sprint(c.Knee)), orDash(c.Hold != 0, hold(c.Hold)), counts[0], counts[1], counts[2], counts[3], orDash(c.Reason != "", c.Reason))
+		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", host.Printable(named(c)), c.Limit, c.Reserve, c.InFlight, c.Queued, c.Lent,
+			orDash(c.Knee != 0, fmt.Sprint(c.Knee)), orDash(c.Hold != 0, hold(c.Hold)), counts[0], counts[1], counts[2], counts[3], orDash(c.Reason != "", host.Printable(c.Reason)))
 	}
 }
 
