@@ -8,6 +8,7 @@ import java.net.URI;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import org.aopalliance.intercept.MethodInvocation;
 import org.springframework.http.HttpHeaders;
 import org.springframework.http.HttpMethod;
 import org.springframework.http.StreamingHttpOutputMessage;
@@ -39,8 +40,10 @@ final class RestTemplateFence implements ClientHttpRequestInitializer, ClientHtt
         // With interceptors, the factory that it says is the one that calls them.
         List<ClientHttpRequestInterceptor> interceptors = List.copyOf(template.getInterceptors());
         template.setInterceptors(List.of());
-        RestTemplateFence fence = new RestTemplateFence(template.getRequestFactory(), outgoing);
-        template.setRequestFactory(fence);
+        ClientHttpRequestFactory requests = template.getRequestFactory();
+        RestTemplateFence fence = new RestTemplateFence(requests, outgoing);
+        // Whoever sets a timeout later asks for the factory by its class.
+        template.setRequestFactory(StandIn.of(requests, fence::called).orElse(fence));
         template.setInterceptors(interceptors);
         initializers.add(0, fence);
         template.setClientHttpRequestInitializers(initializers);
@@ -54,7 +57,16 @@ final class RestTemplateFence implements ClientHttpRequestInitializer, ClientHtt
 
     @Override
     public ClientHttpRequest createRequest(URI to, HttpMethod method) throws IOException {
-        ClientHttpRequest made = requests.createRequest(to, method);
+        return seen(requests.createRequest(to, method));
+    }
+
+    /** A call of what stands in for the factory. */
+    private Object called(MethodInvocation call) throws Throwable {
+        Object result = call.proceed();
+        return call.getMethod().getName().equals("createRequest") ? seen((ClientHttpRequest) result) : result;
+    }
+
+    private ClientHttpRequest seen(ClientHttpRequest made) {
         return made instanceof StreamingHttpOutputMessage ? new StreamingRequest(made, outgoing) : new Request(made, outgoing);
     }
 

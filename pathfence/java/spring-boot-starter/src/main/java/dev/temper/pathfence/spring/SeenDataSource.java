@@ -3,14 +3,10 @@ package dev.temper.pathfence.spring;
 
 import dev.temper.pathfence.Serving;
 import dev.temper.pathfence.internal.Names;
-import java.lang.reflect.Method;
-import java.lang.reflect.Modifier;
 import javax.sql.DataSource;
 import org.aopalliance.intercept.MethodInterceptor;
 import org.aopalliance.intercept.MethodInvocation;
 import org.springframework.aop.ProxyMethodInvocation;
-import org.springframework.aop.framework.AopConfigException;
-import org.springframework.aop.framework.ProxyFactory;
 import org.springframework.util.ClassUtils;
 import org.springframework.util.ReflectionUtils;
 
@@ -41,26 +37,7 @@ final class SeenDataSource {
     static DataSource of(DataSource source, String edge) {
         if (!Names.valid(edge) || source.getClass().getName().equals(FENCED)) return source;
         if (ROUTING != null && ROUTING.isInstance(source)) return source;
-        if (cannotBeExtended(source.getClass())) return source;
-        ProxyFactory proxy = new ProxyFactory(source);
-        proxy.setProxyTargetClass(true);
-        proxy.setOpaque(true); // or a spy around it would be looked through, and found to be none
-        proxy.addAdvice(new Telling(source, edge));
-        try {
-            return (DataSource) proxy.getProxy();
-        } catch (AopConfigException e) {
-            return source; // better unseen than not there
-        }
-    }
-
-    /** It may be asked for by its class. A method that is final would run on the proxy, which has none of its state. */
-    private static boolean cannotBeExtended(Class<?> type) {
-        if (Modifier.isFinal(type.getModifiers())) return true;
-        int own = Modifier.PRIVATE | Modifier.STATIC;
-        for (Class<?> c = type; c != null && c != Object.class; c = c.getSuperclass())
-            for (Method m : c.getDeclaredMethods())
-                if (Modifier.isFinal(m.getModifiers()) && (m.getModifiers() & own) == 0 && !m.isSynthetic()) return true;
-        return false;
+        return StandIn.of(source, new Telling(source, edge)).orElse(source); // better unseen than not there
     }
 
     /** Tells of the edge. */

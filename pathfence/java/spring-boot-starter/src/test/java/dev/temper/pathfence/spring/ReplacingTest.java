@@ -10,7 +10,9 @@ import static org.mockito.Mockito.verify;
 
 import com.zaxxer.hikari.HikariDataSource;
 import java.io.IOException;
+import java.net.URI;
 import java.net.http.HttpClient;
+import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
 import javax.sql.DataSource;
@@ -25,12 +27,21 @@ import org.h2.jdbcx.JdbcDataSource;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
+import org.springframework.http.HttpMethod;
+import org.springframework.http.client.ClientHttpRequest;
+import org.springframework.http.client.ClientHttpRequestFactory;
+import org.springframework.http.client.HttpComponentsClientHttpRequestFactory;
+import org.springframework.http.client.JdkClientHttpRequestFactory;
+import org.springframework.http.client.SimpleClientHttpRequestFactory;
 import org.springframework.jdbc.datasource.DriverManagerDataSource;
+import org.springframework.mock.http.client.MockClientHttpRequest;
 import org.springframework.test.util.AopTestUtils;
+import org.springframework.web.client.RestTemplate;
 
 /** What something else takes the place of, and what stays: whoever asks for a bean by its class gets it as before. */
 class ReplacingTest {
     private static final Edges EDGES = new Edges(Map.of());
+    private static final Outgoing OUTGOING = new Outgoing(EDGES, new Peers(List.of()), new Within());
 
     /** Whose connection does not come by way of a proxy. */
     static class Final extends DriverManagerDataSource {
@@ -79,6 +90,40 @@ class ReplacingTest {
         assertNotSame(apache, SeenApacheClient.seen(apache, EDGES));
         HttpClient jdk = HttpClient.newHttpClient();
         assertNotSame(jdk, SeenHttpClient.seen(jdk, EDGES));
+    }
+
+    /** Says what was set of it. */
+    static class OwnRequests extends SimpleClientHttpRequestFactory {
+        int timeout;
+
+        @Override
+        public void setReadTimeout(int milliseconds) {
+            timeout = milliseconds;
+        }
+    }
+
+    /** Whoever sets a timeout of a template later asks for its factory by its class. */
+    @Test
+    void aTemplatesFactoryIsOfItsOwnClass() throws Exception {
+        OwnRequests own = new OwnRequests();
+        RestTemplate template = new RestTemplate(own);
+        template.setInterceptors(List.of((request, body, execution) -> execution.execute(request, body)));
+        RestTemplateFence.seen(template, OUTGOING);
+        template.setInterceptors(List.of());
+        ((OwnRequests) template.getRequestFactory()).setReadTimeout(7);
+        assertEquals(7, own.timeout);
+        for (ClientHttpRequestFactory requests : List.of(
+                new SimpleClientHttpRequestFactory(), new JdkClientHttpRequestFactory(), new HttpComponentsClientHttpRequestFactory())) {
+            RestTemplate seen = RestTemplateFence.seen(new RestTemplate(requests), OUTGOING);
+            assertEquals(requests.getClass(), seen.getRequestFactory().getClass().getSuperclass());
+            assertEquals(RestTemplateFence.class, requestOf(seen).getClass().getEnclosingClass(), requests.getClass().getName());
+        }
+        RestTemplate lambda = RestTemplateFence.seen(new RestTemplate((to, method) -> new MockClientHttpRequest(method, to)), OUTGOING);
+        assertEquals(RestTemplateFence.class, requestOf(lambda).getClass().getEnclosingClass());
+    }
+
+    private static ClientHttpRequest requestOf(RestTemplate template) throws IOException {
+        return template.getRequestFactory().createRequest(URI.create("http://127.0.0.1:1/"), HttpMethod.POST);
     }
 
     @Test
