@@ -19,6 +19,7 @@ import java.util.Optional;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.slf4j.MDC;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.SmartInitializingSingleton;
 import org.springframework.boot.actuate.endpoint.annotation.Endpoint;
@@ -189,6 +190,18 @@ public class PathfenceAutoConfiguration {
             bean.setDispatcherTypes(EnumSet.of(DispatcherType.REQUEST, DispatcherType.ASYNC));
             bean.setAsyncSupported(true);
             bean.setOrder(Ordered.HIGHEST_PRECEDENCE);
+            return bean;
+        }
+
+        /** After the fence's, since it is that which knows. */
+        @Bean
+        @ConditionalOnClass(MDC.class)
+        @ConditionalOnProperty(prefix = "pathfence", name = "mdc", havingValue = "true")
+        FilterRegistrationBean<LogContext> pathfenceLogContext() {
+            FilterRegistrationBean<LogContext> bean = new FilterRegistrationBean<>(new LogContext());
+            bean.setDispatcherTypes(EnumSet.of(DispatcherType.REQUEST, DispatcherType.ASYNC));
+            bean.setAsyncSupported(true);
+            bean.setOrder(Ordered.HIGHEST_PRECEDENCE + 1);
             return bean;
         }
 

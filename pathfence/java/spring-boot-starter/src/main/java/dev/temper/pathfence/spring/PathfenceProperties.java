@@ -34,6 +34,7 @@ import org.springframework.boot.context.properties.bind.Name;
  * @param edges from a downstream's host and port, or host, to the name of its edge; default is host and port
  * @param peers the hosts, with or without a port, that clients send on what travels with a request to; {@code *.shop.svc}
  *     is every host below {@code shop.svc}
+ * @param mdc whether each line that a request logs has its class and wait: pathfence.class and pathfence.wait_ms in the MDC
  * @param outgoing which clients are seen, besides RestClient and WebClient
  */
 @ConfigurationProperties(prefix = "pathfence", ignoreUnknownFields = false)
@@ -55,6 +56,7 @@ public record PathfenceProperties(
         List<String> exempt,
         Map<String, String> edges,
         List<String> peers,
+        boolean mdc,
         @DefaultValue Outgoing outgoing) {
 
     /** Fills in empty lists, and refuses patterns that match nothing. */

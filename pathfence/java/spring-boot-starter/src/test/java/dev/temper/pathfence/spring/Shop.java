@@ -17,6 +17,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.catalina.connector.Request;
 import org.apache.catalina.connector.Response;
 import org.apache.catalina.valves.ValveBase;
+import org.slf4j.MDC;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
 import org.springframework.stereotype.Component;
@@ -145,6 +146,11 @@ class Shop {
         slow.pass();
         threads.decrementAndGet();
         return "slow";
+    }
+
+    @GetMapping("/logged")
+    String logged() {
+        return MDC.get(LogContext.CLASS) + " " + MDC.get(LogContext.WAIT_MS);
     }
 
     @GetMapping("/fast")

@@ -21,6 +21,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Waiting and being refused is seen where people look: in the server's own metrics, and by clients. */
@@ -112,6 +113,22 @@ class ToldTest extends InServer {
         }
         assertEquals(Set.of("/slow 200 -", "/pages/7 200 -", "/pages/8 503 expired"), log.keySet());
         assertTrue(log.get("/pages/7 200 -") >= waited * 1000, log + ", waited " + waited + " ms");
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', value = {"tomcat | true | ~u\\d+ \\d+", "jetty | true | ~u\\d+ \\d+", "tomcat | false | null null"})
+    void linesOfTheLogHaveClassAndWait(String server, boolean mdc, String said) throws Exception {
+        start(server, "pathfence.workers=1", "pathfence.mdc=" + mdc);
+        shop.slow.shut();
+        var held = get("/slow");
+        awaitInFlight(1);
+        var waits = get("/logged");
+        awaitWaiting(1);
+        shop.slow.open();
+        assertEquals("slow", held.get().body());
+        assertTrue(waits.get().body().matches(said), waits.get().body());
+        assertTrue(get("/logged").get().body().matches(said));
+        awaitInFlight(0);
     }
 
     private static Path only(Path folder) throws IOException {
