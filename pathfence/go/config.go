@@ -63,7 +63,7 @@ func (c Config) checkNames() error {
 func (c Config) core() core.Config {
 	out := core.Config{
 		Workers: int64(c.Workers), Window: int64(c.Window), Target: int64(cmp.Or(c.Target, defaultTarget)), Grace: int64(c.Grace), Gamma: int64(c.GammaPermille),
-		Queue: int64(c.QueueMax), Stall: int64(c.Stall), Panic: int64(c.Panic), Buckets: int64(c.UnknownBuckets), Off: c.Off,
+		Queue: int64(c.QueueMax), Stall: int64(c.Stall), Panic: int64(c.Panic), Buckets: int64(c.UnknownBuckets), Off: c.Off, Unbounded: true,
 	}
 	for _, class := range c.Classes {
 		out.Classes = append(out.Classes, core.ClassConfig{Name: class.Name, Keys: class.Keys, Weight: int64(class.Weight), Target: int64(class.Target)})
@@ -73,7 +73,7 @@ func (c Config) core() core.Config {
 
 const (
 	defaultWindow = 100 * time.Millisecond
-	defaultTarget = time.Second // in other languages it is 250 ms, below what many healthy handlers take
+	defaultTarget = time.Second
 )
 
 // tick is how often the fence has to look at its clock.

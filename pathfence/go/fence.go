@@ -223,7 +223,8 @@ func (f *Fence) Reload(config Config) (err error) {
 	return err
 }
 
-// Off switches the fence off, or on again. Off, what waits and what comes is served in order of arrival, and nothing is refused.
+// Off switches the fence off, or on again. Off, it is as if there were none: what waits and what comes is served at once, however
+// many that are.
 func (f *Fence) Off(off bool) {
 	f.with(func(now core.Time) []core.Event { return f.core.Switch(now, off) })
 }

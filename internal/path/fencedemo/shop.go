@@ -48,28 +48,46 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// openShop starts a service with two paths: items, which need nothing else, and orders, which call the warehouse. Its pool has
-// a fence, or, with plain, is the same pool without.
+// openShop starts a service with two paths: items, which need nothing else, and orders, which call the warehouse. Both are served
+// by a pool of workers, with a fence before it, or, with plain, without.
 func (s *servers) openShop(warehouse string, plain bool) (url string, err error) {
+	client := &http.Client{Transport: pathfence.Transport(s.transport())}
+	taken := make(pool, workers)
+	paths := http.NewServeMux()
+	paths.HandleFunc("GET /items/{id}", taken.serve(func(w http.ResponseWriter, r *http.Request) {
+		if wait(r.Context(), itemTakes) == nil {
+			_, _ = io.WriteString(w, "item\n") // whoever does not read it has gone
+		}
+	}))
+	paths.HandleFunc("GET /orders/{id}", taken.serve(func(w http.ResponseWriter, r *http.Request) {
+		if _, _, err := get(r.Context(), client, warehouse); err != nil {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+		}
+	}))
+	if plain {
+		return s.serve(paths)
+	}
 	fence, err := pathfence.New(pathfence.Config{Service: "shop", Workers: workers, Target: target})
 	if err != nil {
 		return "", err
 	}
 	s.onClose = append(s.onClose, fence.Close)
-	fence.Off(plain)
-	client := &http.Client{Transport: pathfence.Transport(s.transport())}
-	paths := http.NewServeMux()
-	paths.HandleFunc("GET /items/{id}", func(w http.ResponseWriter, r *http.Request) {
-		if wait(r.Context(), itemTakes) == nil {
-			_, _ = io.WriteString(w, "item\n") // whoever does not read it has gone
-		}
-	})
-	paths.HandleFunc("GET /orders/{id}", func(w http.ResponseWriter, r *http.Request) {
-		if _, _, err := get(r.Context(), client, warehouse); err != nil {
-			http.Error(w, err.Error(), http.StatusBadGateway)
-		}
-	})
 	return s.serve(fence.Handler(paths))
+}
+
+// pool is of workers.
+type pool chan struct{}
+
+// serve serves as many requests at once as there are workers, in order of arrival.
+func (p pool) serve(h http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case p <- struct{}{}:
+			defer func() { <-p }()
+			h(w, r)
+		case <-r.Context().Done():
+		}
+	}
 }
 
 // servers are all that the demonstration has started.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A shop with two paths: items, and orders, which call a warehouse. docs/start/pathfence-go.md runs it.
+// A shop with two paths: items, and orders, which call a warehouse. Each request has one of eight connections to a database
+// while it is served. docs/start/pathfence-go.md runs it.
 package main
 
 import (
@@ -32,25 +33,26 @@ func main() {
 
 // serve serves the shop until ctx ends.
 func serve(ctx context.Context, address string) error {
-	fence, err := pathfence.New(pathfence.Config{Service: "shop", Workers: 8, Target: 500 * time.Millisecond})
+	fence, err := pathfence.New(pathfence.Config{Service: "shop", Workers: connections, Target: 500 * time.Millisecond})
 	if err != nil {
 		return err
 	}
 	defer fence.Close()
 
+	database := make(pool, connections)
 	shop := http.NewServeMux()
 	warehouse := &http.Client{Transport: pathfence.Transport(nil)}
-	shop.HandleFunc("GET /items/{id}", func(w http.ResponseWriter, r *http.Request) {
+	shop.HandleFunc("GET /items/{id}", database.serve(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "item %s\n", r.PathValue("id"))
-	})
-	shop.HandleFunc("GET /orders/{id}", func(w http.ResponseWriter, r *http.Request) {
+	}))
+	shop.HandleFunc("GET /orders/{id}", database.serve(func(w http.ResponseWriter, r *http.Request) {
 		answer, err := ask(r.Context(), warehouse, "http://"+address+"/warehouse")
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadGateway)
 			return
 		}
 		fmt.Fprintf(w, "order %s: %s\n", r.PathValue("id"), answer)
-	})
+	}))
 
 	all := http.NewServeMux()
 	all.Handle("/", fence.Handler(shop))
@@ -67,6 +69,24 @@ func serve(ctx context.Context, address string) error {
 		return err
 	}
 	return nil
+}
+
+// connections is how many the database has for the shop.
+const connections = 8
+
+// pool has connections to a database.
+type pool chan struct{}
+
+// serve serves each request with a connection, as handlers do that keep a transaction open while they call others.
+func (p pool) serve(h http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case p <- struct{}{}:
+			defer func() { <-p }()
+			h(w, r)
+		case <-r.Context().Done():
+		}
+	}
 }
 
 func ask(ctx context.Context, client *http.Client, url string) (string, error) {

@@ -53,6 +53,10 @@ type Config struct {
 	Classes []ClassConfig `json:"classes,omitempty"`
 	Off     bool          `json:"off,omitempty"`
 	Without Parts         `json:"without,omitzero"`
+
+	// Unbounded: off, nothing is bounded, since without the fence nothing would be: the workers are no threads, or a server's own
+	// pool bounds them. It is whose fence it is that knows, not who configures it.
+	Unbounded bool `json:"-"`
 }
 
 func orDefault(v *int64, d int64) {

@@ -263,7 +263,7 @@ func (f *Fence) pumpNested() {
 
 // pumpPlain is the plain pool: one queue, in order of arrival, nothing shed.
 func (f *Fence) pumpPlain() {
-	for f.inFlight < f.cfg.Workers {
+	for f.cfg.Unbounded || f.inFlight < f.cfg.Workers {
 		first := f.oldest()
 		if first == nil {
 			return
