@@ -29,11 +29,12 @@ final class Core {
      * Starts with a configuration.
      *
      * @param config the configuration; defaults are filled in
+     * @param unbounded whether nothing is bounded while it is off
      * @param now the time
      * @throws ConfigException where the configuration is not valid
      */
-    Core(Config config, long now) {
-        ledger = new Ledger(config.checked(), now);
+    Core(Config config, boolean unbounded, long now) {
+        ledger = new Ledger(config.checked(), unbounded, now);
         suspects = new Suspects(ledger);
         lending = new Lending(ledger, suspects);
         keys = new Keys(ledger, lending, suspects);

@@ -65,7 +65,7 @@ public final class Fence implements AutoCloseable {
     private Fence(Builder b) {
         clock = b.clock;
         errors = b.errors;
-        core = new Core(b.config, clock.getAsLong());
+        core = new Core(b.config, b.unbounded, clock.getAsLong());
         classesTold = core.classCount();
         Optional<Watch> watch = Optional.ofNullable(b.watch).map(file -> new Watch(file, this::reload, told -> {
             watchError = told.orElse(null);
@@ -103,6 +103,7 @@ public final class Fence implements AutoCloseable {
         private final Config config;
         private LongSupplier clock = () -> System.nanoTime() - ORIGIN;
         private boolean ticker = true;
+        private boolean unbounded;
         private Path watch;
         private Consumer<Optional<String>> reloaded = told -> {};
         private Consumer<Throwable> errors = e -> LOG.log(System.Logger.Level.ERROR, "a callback failed", e);
@@ -129,6 +130,17 @@ public final class Fence implements AutoCloseable {
          */
         public Builder withoutTicker() {
             ticker = false;
+            return this;
+        }
+
+        /**
+         * Says that it is not the workers that bound requests without the fence: threads of a server's, or virtual ones, which
+         * nobody bounds. Switched off, the fence bounds nothing then. Otherwise it is as a pool of as many threads as workers.
+         *
+         * @return this
+         */
+        public Builder unbounded() {
+            unbounded = true;
             return this;
         }
 
@@ -406,7 +418,8 @@ public final class Fence implements AutoCloseable {
     }
 
     /**
-     * Switches the fence off or on. Off, what waits and what comes is served as by the plain pool.
+     * Switches the fence off or on. Off, what waits and what comes is served as by the plain pool; at once, where the fence is
+     * {@linkplain Builder#unbounded() unbounded}.
      *
      * @param off whether it is to be off
      */

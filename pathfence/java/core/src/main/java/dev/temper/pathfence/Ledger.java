@@ -13,6 +13,9 @@ final class Ledger {
     private static final int USUALLY = 1; // decision follows from an event
 
     Config config;
+    /** Off, nothing is bounded. */
+    final boolean unbounded;
+
     long now;
     /** The time that has passed, but of each silence only the beginning. */
     long heard;
@@ -35,8 +38,9 @@ final class Ledger {
 
     private List<Decision> decisions = new ArrayList<>(USUALLY);
 
-    Ledger(Config config, long now) {
+    Ledger(Config config, boolean unbounded, long now) {
         this.config = config;
+        this.unbounded = unbounded;
         this.now = now;
         buckets = (int) config.unknownBuckets();
         for (int i = 0; i < buckets; i++) {

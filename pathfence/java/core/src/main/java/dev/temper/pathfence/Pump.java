@@ -198,7 +198,7 @@ final class Pump {
 
     /** The plain pool: one queue, in order of arrival, nothing shed. */
     private void pumpPlain() {
-        while (ledger.inFlight < ledger.config.workers()) {
+        while (ledger.unbounded || ledger.inFlight < ledger.config.workers()) {
             Request first = null;
             for (PathClass c : ledger.classes) first = earlier(first, c.queue.peekFirst());
             for (Request r : nested) first = earlier(first, r);

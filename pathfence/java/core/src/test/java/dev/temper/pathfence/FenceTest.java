@@ -307,6 +307,26 @@ class FenceTest {
         later.get().release(Outcome.OK);
     }
 
+    /** Off, nothing is bounded where nothing would be without the fence. */
+    @Test
+    void offBoundsNothingWhereTheServerDoes() throws Exception {
+        Fence wide = Fence.builder(Config.builder(1).build()).unbounded().clock(now::get).withoutTicker().errors(errors::add).build();
+        List<Permit> permits = new ArrayList<>();
+        for (int i = 0; i < 3; i++) wide.submit(Call.of("a"), permits::add, NEVER_REFUSED);
+        assertEquals(1, permits.size(), "on");
+        wide.off(true);
+        assertEquals(3, permits.size(), "off, those that waited");
+        wide.submit(Call.of("a"), permits::add, NEVER_REFUSED);
+        assertEquals(4, wide.inFlight(), "off, what comes");
+        wide.off(false);
+        wide.submit(Call.of("a"), permits::add, NEVER_REFUSED);
+        for (int i = 0; i < 3; i++) permits.get(i).release(Outcome.OK);
+        assertEquals(4, permits.size(), "on, as many as workers");
+        permits.get(3).release(Outcome.OK);
+        assertEquals(5, permits.size(), "on, again");
+        permits.get(4).release(Outcome.OK);
+    }
+
     @Test
     void reloadAndOff() throws Exception {
         Permit first = fence.acquire(Call.of("a"));

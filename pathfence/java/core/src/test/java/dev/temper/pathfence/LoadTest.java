@@ -106,7 +106,7 @@ class LoadTest {
      */
     @Test
     void aMillionForgedKeys() {
-        Core core = new Core(Config.builder(16).add(ClassConfig.of("a", "a")).build(), 0);
+        Core core = new Core(Config.builder(16).add(ClassConfig.of("a", "a")).build(), false, 0);
         long before = 0;
         for (int i = 1; i <= 1_000_000; i++) {
             long now = i * 10_000L;

@@ -35,7 +35,7 @@ class VectorsTest {
     @MethodSource("vectors")
     void replays(Path file) throws IOException {
         JsonObject vector = JsonParser.parseString(Files.readString(file)).getAsJsonObject();
-        Core core = new Core(Config.parse(vector.get("config").toString()), 0);
+        Core core = new Core(Config.parse(vector.get("config").toString()), false, 0);
         JsonArray steps = vector.getAsJsonArray("steps");
         assertTrue(steps.size() > 0, "it has no steps");
         for (int i = 0; i < steps.size(); i++) {

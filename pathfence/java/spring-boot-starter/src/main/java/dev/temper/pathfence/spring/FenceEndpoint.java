@@ -49,7 +49,7 @@ public final class FenceEndpoint {
     }
 
     /**
-     * Switches the fence off, which restores the plain pool, or on.
+     * Switches the fence off, as if there were none, or on.
      *
      * @param off whether it is to be off
      * @return the state afterwards
@@ -57,7 +57,7 @@ public final class FenceEndpoint {
     @WriteOperation
     public State off(boolean off) {
         fence.off(off);
-        if (off) LOG.log(System.Logger.Level.WARNING, "PathFence is switched off: requests are served in order of arrival");
+        if (off) LOG.log(System.Logger.Level.WARNING, "PathFence is switched off: the server serves what it has threads for");
         else LOG.log(System.Logger.Level.INFO, "PathFence is in force");
         return state();
     }

@@ -75,7 +75,7 @@ public class PathfenceAutoConfiguration {
         if (virtual && !said) tellUnsaid(config.workers());
         if (config.workers() >= threads && !virtual) tellFewThreads(config.workers(), threads);
         tellStart(config, threads, virtual);
-        Fence.Builder b = Fence.builder(config);
+        Fence.Builder b = Fence.builder(config).unbounded(); // off, it is the server that bounds
         if (properties.config() != null) b.watch(properties.config(), PathfenceAutoConfiguration::tell);
         return b.build();
     }
@@ -261,8 +261,8 @@ public class PathfenceAutoConfiguration {
         /** Micrometer counts the events that spans have, with the tags of requests that are not over yet: no status, no path. */
         @Bean
         MeterFilter pathfenceEvents() {
-            return MeterFilter.deny(id -> id.getName().endsWith(RequestObservations.GRANTED)
-                    || id.getName().endsWith(RequestObservations.REFUSED));
+            return MeterFilter.deny(id -> id.getName().endsWith("." + RequestObservations.GRANTED)
+                    || id.getName().endsWith("." + RequestObservations.REFUSED));
         }
 
         @Bean
