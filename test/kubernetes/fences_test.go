@@ -32,6 +32,18 @@ func fenced(t *testing.T, space, service, name string) *pathfence.Fence {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/actuator/pathfence", fence.StateHandler())
+	mux.HandleFunc("/full", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("retry-after", "1")
+		http.Error(w, "come again", http.StatusServiceUnavailable)
+	})
+	mux.HandleFunc("/elsewhere", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "/actuator/pathfence", http.StatusFound)
+	})
+	mux.HandleFunc("/huge", func(w http.ResponseWriter, _ *http.Request) {
+		for range 17 << 4 {
+			w.Write(make([]byte, 1<<16))
+		}
+	})
 	server := &http.Server{Handler: mux}
 	go server.Serve(listener)
 	t.Cleanup(func() { server.Close() })
@@ -50,7 +62,7 @@ func fenced(t *testing.T, space, service, name string) *pathfence.Fence {
 		AddressType: discoveryv1.AddressTypeIPv4,
 		Endpoints: []discoveryv1.Endpoint{{Addresses: []string{pod.Status.PodIP}, Conditions: discoveryv1.EndpointConditions{Ready: &ready},
 			TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: space, Name: name}}},
-		Ports: []discoveryv1.EndpointPort{{Name: new("http"), Port: &port}},
+		Ports: []discoveryv1.EndpointPort{{Name: new("gossip"), Port: &port, Protocol: new(corev1.ProtocolUDP)}, {Name: new("http"), Port: &port}},
 	})
 	return fence
 }
@@ -97,6 +109,14 @@ func TestFences(t *testing.T) {
 		looks[1].Target != "orders-2" || looks[1].State.InFlight != 0 || !looks[1].State.Off {
 		t.Errorf("%+v", looks)
 	}
+	// A pod that has no port yet hides no other.
+	create(t, &discoveryv1.EndpointSlice{
+		ObjectMeta:  metav1.ObjectMeta{Namespace: space, Name: "portless", Labels: map[string]string{discoveryv1.LabelServiceName: "half"}},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{reachable(t)}, TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: space, Name: "half-2"}}},
+	})
+	create(t, serviceOf(space, "half", corev1.ServicePort{Name: "http", Port: 80}))
+	fenced(t, space, "half", "half-1")
 	for _, c := range []struct {
 		name   string
 		user   []byte
@@ -109,7 +129,11 @@ func TestFences(t *testing.T) {
 		{"no such port", sre, []string{"orders", "--port", "admin"}, 1, "it has no port admin: it has http "},
 		{"nobody at the port", sre, []string{"orders", "--port", "1"}, 1, "connection refused"},
 		{"nothing at the path", sre, []string{"orders", "--path", "/fence"}, 1, "/fence: status 404; --path says where"},
+		{"a pod that refuses", sre, []string{"orders", "--path", "/full"}, 1, "/full: status 503: come again"},
+		{"a pod that sends elsewhere", sre, []string{"orders", "--path", "/elsewhere"}, 1, "/elsewhere: status 302"},
+		{"a pod that says too much", sre, []string{"orders", "--path", "/huge"}, 1, "the answer is longer than 16 MiB"},
 		{"no pods", sre, []string{"empty", "orders"}, 1, "empty · cannot be asked: no pod is behind it"},
+		{"a pod without the port", sre, []string{"half"}, 1, "half-1 · on · 0 of 4 workers taken · 0 requests wait\nCLASS  LIMIT  RESERVE  IN FLIGHT  QUEUED  LENT  KNEE  HOLD  GRANTED  SHED  MISSED  FAILED  LIMIT BY\n\nhalf-2 · cannot be asked: which port says what the fence does is not known: it has no TCP port"},
 		{"no such service", sre, []string{"order"}, 1, "there is no Service order in namespace fences"},
 		{"no rights to ask pods", listing, []string{"orders"}, 1, `User "lister" cannot get resource "pods/proxy"`},
 		{"no rights", asUser(t, "guest", "system:authenticated"), []string{"orders"}, 1, `User "guest" cannot get resource "services"`},

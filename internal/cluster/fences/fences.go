@@ -59,63 +59,70 @@ func (s *Source) Names(ctx context.Context) (names []string, err error) {
 // look of its own, which says why.
 func (s *Source) Round(ctx context.Context) (looks []fencetop.Look) {
 	for _, service := range s.Services {
-		ports, err := s.pods(ctx, service)
+		pods, err := s.pods(ctx, service)
 		if err != nil {
 			looks = append(looks, fencetop.Look{Target: service, Time: time.Now(), Error: err.Error()})
 			continue
 		}
-		looks = append(looks, fencetop.Round(ctx, slices.Sorted(maps.Keys(ports)), func(ctx context.Context, pod string) ([]byte, error) {
-			return s.ask(ctx, pod, ports[pod])
+		looks = append(looks, fencetop.Round(ctx, slices.Sorted(maps.Keys(pods)), func(ctx context.Context, pod string) ([]byte, error) {
+			at := pods[pod]
+			if at.noPort != nil {
+				return nil, at.noPort
+			}
+			return s.ask(ctx, pod, at.port)
 		})...)
 	}
 	return looks
 }
 
-// pods are those behind a service, ready or not, each with the port that is asked.
-func (s *Source) pods(ctx context.Context, service string) (map[string]string, error) {
-	slices, err := s.Clients.DiscoveryV1().EndpointSlices(s.Namespace).List(ctx, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + service})
+// place is the port of a pod that is asked, or why there is none.
+type place struct {
+	port   string
+	noPort error
+}
+
+// pods are those behind a service, ready or not.
+func (s *Source) pods(ctx context.Context, service string) (map[string]place, error) {
+	found, err := s.Clients.DiscoveryV1().EndpointSlices(s.Namespace).List(ctx, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + service})
 	if err != nil {
 		return nil, err
 	}
-	ports, others := map[string]string{}, 0
-	for _, slice := range slices.Items {
-		port, err := s.port(slice.Ports)
-		if err != nil {
-			return nil, err
-		}
+	pods, others := map[string]place{}, 0
+	for _, slice := range found.Items {
+		at := s.place(slice.Ports)
 		for _, e := range slice.Endpoints {
-			if e.TargetRef != nil && e.TargetRef.Kind == "Pod" {
-				ports[e.TargetRef.Name] = port
-			} else {
+			if e.TargetRef == nil || e.TargetRef.Kind != "Pod" {
 				others++
+			} else if pods[e.TargetRef.Name].port == "" { // of two slices, one may have the port
+				pods[e.TargetRef.Name] = at
 			}
 		}
 	}
 	switch {
-	case len(ports) > 0:
-		return ports, nil
+	case len(pods) > 0:
+		return pods, nil
 	case others > 0:
 		return nil, errors.New("what is behind it are no pods")
 	}
 	return nil, errors.New("no pod is behind it")
 }
 
-// port is the number of the port that is asked.
-func (s *Source) port(all []discoveryv1.EndpointPort) (string, error) {
+// place is that of a slice's pods.
+func (s *Source) place(all []discoveryv1.EndpointPort) place {
 	if _, err := strconv.ParseUint(s.Port, 10, 16); err == nil {
-		return s.Port, nil
+		return place{port: s.Port}
 	}
+	all = slices.DeleteFunc(slices.Clone(all), func(p discoveryv1.EndpointPort) bool {
+		return p.Port == nil || p.Protocol != nil && *p.Protocol != corev1.ProtocolTCP
+	})
 	known := []string{}
 	for _, p := range all {
-		if p.Port == nil || p.Protocol != nil && *p.Protocol != corev1.ProtocolTCP {
-			continue
-		}
 		number, name := strconv.Itoa(int(*p.Port)), ""
 		if p.Name != nil {
 			name = *p.Name
 		}
 		if s.Port == "" && len(all) == 1 || s.Port != "" && s.Port == name {
-			return number, nil
+			return place{port: number}
 		}
 		known = append(known, strings.TrimSpace(name+" "+number))
 	}
@@ -124,9 +131,9 @@ func (s *Source) port(all []discoveryv1.EndpointPort) (string, error) {
 		has = "it has " + strings.Join(known, ", ")
 	}
 	if s.Port != "" {
-		return "", fmt.Errorf("it has no port %s: %s", s.Port, has)
+		return place{noPort: fmt.Errorf("it has no port %s: %s", s.Port, has)}
 	}
-	return "", fmt.Errorf("which port says what the fence does is not known: %s (give --port, by name or number)", has)
+	return place{noPort: fmt.Errorf("which port says what the fence does is not known: %s (give --port, by name or number)", has)}
 }
 
 // ask gives what a pod says.
