@@ -2,6 +2,7 @@ package pathfence
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"temper.dev/temper/pathfence/go/core"
@@ -18,6 +19,7 @@ type Permit struct {
 	id       int64 // of the core; another one each time that the permit was taken again
 	class    string
 	edges    *core.Edges // of its class
+	asked    bool        // for the first time
 	pauses   int         // by Pause, less those that were ended
 	resting  bool        // not taken yet, or given back by Answered until there is more to do
 	released bool
@@ -45,6 +47,9 @@ func (p *Permit) change(outcome Outcome, change func()) {
 	defer p.mu.Unlock()
 	before := p.held()
 	change()
+	if p.id == 0 {
+		return // there is none yet: what it comes to is seen once there is
+	}
 	switch after := p.held(); {
 	case before && !after:
 		p.giveBack(outcome)
@@ -111,8 +116,15 @@ func (p *Permit) takeAgain() {
 	})
 }
 
-// acquire waits for a permit that was not taken yet.
+// acquire waits for a permit that was not taken yet. One that was released or paused meanwhile is given back.
 func (p *Permit) acquire(ctx context.Context) error {
+	p.mu.Lock()
+	again := p.asked
+	p.asked = true
+	p.mu.Unlock()
+	if again {
+		return errors.New("pathfence: a request is admitted once")
+	}
 	id, class, edges, err := p.fence.acquire(ctx, p.request, p.parent.core())
 	if err != nil {
 		return err
@@ -120,6 +132,9 @@ func (p *Permit) acquire(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.id, p.class, p.edges, p.resting = id, class, edges, false
+	if !p.held() {
+		p.giveBack(Cancel)
+	}
 	return nil
 }
 

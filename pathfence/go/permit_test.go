@@ -101,3 +101,49 @@ func TestAFenceWithinItself(t *testing.T) {
 		}
 	}
 }
+
+// Whatever is done with a permit before it is there, none is left out.
+func TestWhatIsDoneBeforeAPermitIsThere(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		before func(*pathfence.Permit)
+		held   int64 // once it is admitted
+	}{
+		{"nothing", func(*pathfence.Permit) {}, 1},
+		{"released", func(p *pathfence.Permit) { p.Release(pathfence.OK) }, 0},
+		{"paused", (*pathfence.Permit).Pause, 0},
+		{"paused and resumed", func(p *pathfence.Permit) { p.Pause(); p.Resume() }, 1},
+		{"working", (*pathfence.Permit).Working, 1},
+		{"idle", (*pathfence.Permit).Idle, 1},
+		{"answered", (*pathfence.Permit).Answered, 1},
+		{"an edge", func(p *pathfence.Permit) { p.Edge("store") }, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			fence, err := pathfence.New(pathfence.Config{Workers: 4})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer fence.Close()
+			serving := fence.Prepare(t.Context(), pathfence.Incoming{Key: "a", Header: func(string) string { return "" }})
+			c.before(serving.Permit())
+			if now := fence.State(); now.InFlight != 0 {
+				t.Errorf("before it is admitted %d permits are out", now.InFlight)
+			}
+			if err := serving.Admit(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if now := fence.State(); now.InFlight != c.held {
+				t.Errorf("%d permits are out, want %d", now.InFlight, c.held)
+			}
+			if err := serving.Admit(t.Context()); err == nil || fence.State().InFlight != c.held {
+				t.Errorf("admitted twice: %v, %d permits are out", err, fence.State().InFlight)
+			}
+			serving.Permit().Resume()
+			serving.Permit().Release(pathfence.OK)
+			serving.Permit().Working()
+			if now := fence.State(); now.InFlight != 0 || now.Waiting != 0 {
+				t.Errorf("at the end %d permits are out, %d wait", now.InFlight, now.Waiting)
+			}
+		})
+	}
+}
