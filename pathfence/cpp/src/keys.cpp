@@ -26,20 +26,18 @@ std::string joined(const std::set<std::string>& footprint, char with) {
     return all;
 }
 
-// A name that is too long, or another's already: its start, and a hash of what it stands for.
-std::string shortened(const std::string& name, const std::set<std::string>& footprint) {
+// What the class of a footprint is called: by that, so that it has the same name in each process of a service, and after each
+// start. Where that is too long, or an edge has a + itself, a hash tells it apart.
+std::string learned_name(const std::set<std::string>& footprint) {
+    const std::string all = joined(footprint, '+');
+    if (all.empty()) return "~rest";
+    const bool own = all.front() == '=';
+    const std::string name = own ? "~key:" + all.substr(1) : "~calls:" + all;
+    const auto plus = static_cast<std::size_t>(std::count(all.begin(), all.end(), '+'));
+    if (name.size() <= kMaxName && (own || plus + 1 == footprint.size())) return name;
     char hash[10];
     std::snprintf(hash, sizeof hash, "~%08x", static_cast<unsigned>(fnv1a(joined(footprint, ',')) & 0xffffffff));
     return name.substr(0, kMaxName - std::strlen(hash)) + hash;
-}
-
-// What the class of a footprint is called: by that, so that it has the same name in each process of a service, and after each
-// start.
-std::string learned_name(const std::set<std::string>& footprint) {
-    std::string name = "~rest";
-    if (!footprint.empty())
-        name = footprint.begin()->front() == '=' ? "~key:" + footprint.begin()->substr(1) : "~calls:" + joined(footprint, '+');
-    return name.size() > kMaxName ? shortened(name, footprint) : name;
 }
 
 }  // namespace
@@ -132,16 +130,16 @@ bool Core::adopt(Candidate& k) {
         return true;
     }
     if (auto own = footprints_.extract({own_footprint(k.key)})) {  // what was its own goes with it
+        k.of = own.mapped();
         for (const std::string& edge : k.edges) uses(*k.of, edge);
         own.key() = wanted;
         footprints_.insert(std::move(own));
         return true;
     }
-    std::string name = learned_name(wanted);
-    if (named(name)) name = shortened(name, wanted);
+    const std::string name = learned_name(wanted);
     if (classes_.size() == static_cast<std::size_t>(buckets_) + kMaxClasses || named(name)) return false;
     ClassConfig config;
-    config.name = std::move(name);
+    config.name = name;
     config.weight = kDefaultWeight;
     config.target = config_.target;
     Class& c = add_class(config);

@@ -165,16 +165,13 @@ func (f *Fence) adopt(k *candidate) bool {
 	}
 	if own, ok := f.keys.footprints["="+k.key]; ok { // what was its own goes with it
 		delete(f.keys.footprints, "="+k.key)
-		f.keys.footprints[fp] = own
+		f.keys.footprints[fp], k.class = own, own
 		for _, edge := range k.edges {
 			f.uses(f.classes[own], edge)
 		}
 		return true
 	}
 	name := learnedName(fp)
-	if f.named(name) != nil {
-		name = shortened(name, fp)
-	}
 	if len(f.classes) == int(f.buckets)+maxClasses || f.named(name) != nil {
 		return false
 	}
@@ -189,7 +186,7 @@ func (f *Fence) adopt(k *candidate) bool {
 }
 
 // learnedName is what the class of a footprint is called: by that, so that it has the same name in each process of a service,
-// and after each start.
+// and after each start. Where that is too long, or an edge has a + itself, a hash tells it apart.
 func learnedName(footprint string) string {
 	name := "~rest"
 	if key, own := strings.CutPrefix(footprint, "="); own {
@@ -197,14 +194,9 @@ func learnedName(footprint string) string {
 	} else if footprint != "" {
 		name = "~calls:" + strings.ReplaceAll(footprint, ",", "+")
 	}
-	if len(name) > MaxName {
-		return shortened(name, footprint)
+	if len(name) <= MaxName && (!strings.HasPrefix(name, "~calls:") || !strings.Contains(footprint, "+")) {
+		return name
 	}
-	return name
-}
-
-// shortened is a name that is too long, or another's already: its start, and a hash of what it stands for.
-func shortened(name, footprint string) string {
 	hash := fmt.Sprintf("~%08x", uint32(fnv1a(footprint)))
 	return name[:min(len(name), MaxName-len(hash))] + hash
 }

@@ -97,7 +97,7 @@ func classes(names ...string) (out []core.ClassConfig) {
 // vectors builds all scenarios.
 func vectors() []core.Vector {
 	return []core.Vector{
-		reserve(), expired(), late(), full(), newest(), keys(), learned(), learnedEdge(), learnedNames(), depth(), inherit(), cancel(), nestedFull(), aim(), withoutEdges(), bursts(), kept(), retargeted(), togetherLate(), light(), resumed(), unknown(), cold(), coldSmall(), shortened(),
+		reserve(), expired(), late(), full(), newest(), keys(), learned(), learnedEdge(), learnedNames(), ownAgain(), depth(), inherit(), cancel(), nestedFull(), aim(), withoutEdges(), bursts(), kept(), retargeted(), togetherLate(), light(), resumed(), unknown(), cold(), coldSmall(), shortened(),
 		clockStep(), pause(), silence(), backlog(), reload(), offOn(), switched(), panicking(), heldAll(), crowded(), lowRate(), stalled(), stoodAlone(), duplicates(),
 		played("slow", "4 workers; below one path the downstream gets ten times slower, and recovers", slowWorld(1), core.Parts{}),
 		played("freeze", "the downstream of one path stands still for 400 of every 500 ms", freezeWorld(), core.Parts{}),
@@ -427,7 +427,7 @@ func learnedEdge() core.Vector {
 }
 
 func learnedNames() core.Vector {
-	s := newScript("learned-names", "a learned class is named by its edges, or by its key; a name that is too long, or is another's already, ends with a hash", core.Config{Workers: 8})
+	s := newScript("learned-names", "a learned class is named by its edges, or by its key; a name that is too long, or of an edge that has a + itself, ends with a hash", core.Config{Workers: 8})
 	long := strings.Repeat("a", core.MaxName)
 	learn := func(key string, edges ...string) {
 		for range 8 {
@@ -443,6 +443,25 @@ func learnedNames() core.Vector {
 	learn("none")
 	learn(long)
 	learn("long", long)
+	return s.state()
+}
+
+func ownAgain() core.Vector {
+	s := newScript("own-again", "a path whose class was its own goes to that of its first edge, and with its second back to its own, which has both then", core.Config{Workers: 8})
+	serve := func(times int, key string, edges ...string) {
+		for range times {
+			id := s.after(ms).arrive(key)
+			for _, edge := range edges {
+				s.play(core.Step{At: s.now, Do: "edge", ID: id, Edge: edge})
+			}
+			s.after(ms).done(id, "")
+		}
+	}
+	serve(8, "own")
+	serve(8, "other", "store")
+	serve(2, "own", "store")
+	serve(2, "own", "cache")
+	serve(9, "both", "cache", "store")
 	return s.state()
 }
 

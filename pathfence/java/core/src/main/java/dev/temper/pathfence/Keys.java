@@ -139,7 +139,6 @@ final class Keys {
     /** A class for this footprint, or null where no more fit. */
     private PathClass learn(Candidate k, Set<String> footprint) {
         String name = learnedName(footprint);
-        if (ledger.named(name) != null) name = shortened(name, footprint);
         if (learnable() == 0 || ledger.named(name) != null) return null;
         PathClass c = ledger.add(
                 new ClassConfig(name, List.of(), Lending.DEFAULT_WEIGHT, ledger.config.target(), 0, 0), k.edges);
@@ -150,16 +149,15 @@ final class Keys {
 
     /**
      * What the class of a footprint is called: by that, so that it has the same name in each process of a service, and after each
-     * start.
+     * start. Where that is too long, or an edge has a + itself, a hash tells it apart.
      */
     private static String learnedName(Set<String> footprint) {
         String all = joined(footprint, "+");
-        String name = all.isEmpty() ? "~rest" : all.startsWith("=") ? "~key:" + all.substring(1) : "~calls:" + all;
-        return name.length() > Names.LONGEST ? shortened(name, footprint) : name;
-    }
-
-    /** A name that is too long, or another's already: its start, and a hash of what it stands for. */
-    private static String shortened(String name, Set<String> footprint) {
+        if (all.isEmpty()) return "~rest";
+        boolean own = all.startsWith("=");
+        String name = own ? "~key:" + all.substring(1) : "~calls:" + all;
+        boolean clear = own || footprint.stream().noneMatch(edge -> edge.contains("+"));
+        if (clear && name.length() <= Names.LONGEST) return name;
         String hash = String.format("~%08x", (int) fnv1a(joined(footprint, ",")));
         return name.substring(0, Math.min(name.length(), Names.LONGEST - hash.length())) + hash;
     }
