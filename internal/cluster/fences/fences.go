@@ -109,7 +109,7 @@ func (s *Source) pods(ctx context.Context, service string) (map[string]place, er
 
 // place is that of a slice's pods.
 func (s *Source) place(all []discoveryv1.EndpointPort) place {
-	if _, err := strconv.ParseUint(s.Port, 10, 16); err == nil {
+	if number, err := strconv.ParseUint(s.Port, 10, 16); err == nil && number > 0 {
 		return place{port: s.Port}
 	}
 	all = slices.DeleteFunc(slices.Clone(all), func(p discoveryv1.EndpointPort) bool {
