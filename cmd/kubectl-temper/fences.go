@@ -25,8 +25,9 @@ this machine reaches. Nothing of Temper has to be in the cluster, but the servic
 /actuator/pathfence with PathFence's Spring Boot starter, in Go where the service has put its StateHandler (--path).
 
 The pods are those of the Service's EndpointSlices, ready or not, found anew with each look. They are asked through the
-API server: that takes the right to get services and pods/proxy, and to list endpointslices, in the namespace. --port is
-for Services with several ports, and for a management port that no Service has.
+API server: that takes the right to get services and pods/proxy, and to list endpointslices, in the namespace; completion
+lists services. --port is for Services with several ports, and for a management port that no Service has. Of many pods 16
+are asked at a time, each for 2 s at most.
 
 On a terminal the tables are drawn anew each time; elsewhere they follow each other. A pod that cannot be asked keeps its
 place, with the reason. --once prints counts since the pods' start, and fails if one cannot be asked. --json prints one

@@ -145,6 +145,9 @@ func TestServicesWriteNoLines(t *testing.T) {
 			if strings.Contains(out.String(), "\x1b") || !strings.Contains(out.String(), `\n\x1b[2J"`) {
 				t.Errorf("%q", out.String())
 			}
+			if err := unasked([]Look{l}); err != nil && strings.Contains(err.Error(), "\x1b") {
+				t.Errorf("%q", err)
+			}
 		})
 	}
 }

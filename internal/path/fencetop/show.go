@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"temper.dev/temper/internal/base/exit"
+	"temper.dev/temper/internal/base/host"
 	"temper.dev/temper/internal/base/live"
 )
 
@@ -43,6 +44,9 @@ func (o *Options) Show(cmd *cobra.Command, look func(context.Context) []Look) er
 	view := live.View[[]Look]{Look: look, Compare: Compare, Write: Write, JSON: o.json}
 	if o.once {
 		looks, err := view.Once(cmd.Context(), cmd.OutOrStdout())
+		if cause := cmd.Context().Err(); cause != nil {
+			return cause // it is not the target's fault
+		}
 		return errors.Join(err, unasked(looks))
 	}
 	return view.Run(cmd.Context(), cmd.OutOrStdout(), o.every)
@@ -52,7 +56,7 @@ func (o *Options) Show(cmd *cobra.Command, look func(context.Context) []Look) er
 func unasked(looks []Look) error {
 	for _, l := range looks {
 		if l.State == nil {
-			return exit.New(exit.Failed, "", "%s cannot be asked: %s", l.Target, l.Error)
+			return exit.New(exit.Failed, "", "%s cannot be asked: %s", l.Target, host.Printable(l.Error))
 		}
 	}
 	return nil
