@@ -121,14 +121,7 @@ func (f *Fence) Acquire(ctx context.Context, r Request) (*Permit, error) {
 
 // permit is one that is not taken yet, for a request that another of this process makes; nil: none.
 func (f *Fence) permit(r Request, caller *Serving) *Permit {
-	p := &Permit{fence: f, request: r, resting: true}
-	if parent := caller.permitOf(f); parent.core() != 0 {
-		p.request.Depth = max(r.Depth, parent.request.Depth+1)
-		if p.request.Depth <= core.MaxDepth { // beyond, it is a circle
-			p.parent = parent
-		}
-	}
-	return p
+	return &Permit{fence: f, request: r, parent: caller.permitOf(f), resting: true}
 }
 
 // acquire waits for a permit, and gives what the core knows it as, its class, and that class's edges.

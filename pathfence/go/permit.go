@@ -125,7 +125,7 @@ func (p *Permit) acquire(ctx context.Context) error {
 	if again {
 		return errors.New("pathfence: a request is admitted once")
 	}
-	id, class, edges, err := p.fence.acquire(ctx, p.request, p.parent.core())
+	id, class, edges, err := p.fence.acquire(ctx, p.request, p.nests())
 	if err != nil {
 		return err
 	}
@@ -136,6 +136,20 @@ func (p *Permit) acquire(ctx context.Context) error {
 		p.giveBack(Cancel)
 	}
 	return nil
+}
+
+// nests makes the request a part of the one that waits for it, and gives what the core knows that as; 0: that has no permit now,
+// and so is not in its way. Beyond MaxDepth it is a circle.
+func (p *Permit) nests() int64 {
+	parent := p.parent.core()
+	if parent == 0 {
+		return 0
+	}
+	p.request.Depth = max(p.request.Depth, p.parent.request.Depth+1)
+	if p.request.Depth > core.MaxDepth {
+		p.parent, parent = nil, 0
+	}
+	return parent
 }
 
 // core is what the core knows the permit as; 0: it is not held.

@@ -147,3 +147,40 @@ func TestWhatIsDoneBeforeAPermitIsThere(t *testing.T) {
 		})
 	}
 }
+
+// A request whose caller gives its permit back before it is admitted is not within it: no workers are kept for such.
+func TestACallerThatPausesIsInNobodysWay(t *testing.T) {
+	for _, paused := range []bool{false, true} {
+		fence, err := pathfence.New(pathfence.Config{Workers: 4, Classes: []pathfence.Class{{Name: "a", Keys: []string{"a"}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer fence.Close()
+		ctx := t.Context()
+		var chain []*pathfence.Permit
+		for range 4 {
+			serving := fence.Prepare(ctx, pathfence.Incoming{Key: "a", Header: func(string) string { return "" }})
+			if paused && len(chain) > 0 {
+				chain[len(chain)-1].Pause()
+			}
+			if err := serving.Admit(ctx); err != nil {
+				t.Fatal(err)
+			}
+			ctx = serving.In(ctx)
+			chain = append(chain, serving.Permit())
+		}
+		if now := fence.State(); now.InFlight != 1 {
+			t.Errorf("paused %v: of the chain %d are in flight, want 1", paused, now.InFlight)
+		}
+		for _, permit := range chain {
+			permit.Release(pathfence.OK)
+		}
+		for i := range 4 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			if _, err := fence.Acquire(ctx, pathfence.Request{Key: "a"}); err != nil {
+				t.Errorf("paused %v: of 4 workers %d are to be had: %v", paused, i, err)
+			}
+			cancel()
+		}
+	}
+}
