@@ -2,7 +2,9 @@ package pathfence
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"temper.dev/temper/pathfence/go/core"
@@ -58,6 +60,28 @@ func (c Config) checkNames() error {
 		}
 	}
 	return nil
+}
+
+// fields are those of Config by their names in JSON.
+var fields = map[string]string{
+	"workers": "Workers", "window_ns": "Window", "target_ns": "Target", "grace_ns": "Grace", "gamma_permille": "GammaPermille", "queue_max": "QueueMax",
+	"stall_ns": "Stall", "panic_ns": "Panic", "unknown_buckets": "UnknownBuckets", "classes": "the number of Classes", "weight": "Weight",
+}
+
+// inGo says what the core has against a configuration in the words of Config.
+func inGo(err error) error {
+	var bounds *core.BoundsError
+	if !errors.As(err, &bounds) {
+		if err != nil {
+			err = fmt.Errorf("pathfence.Config: %w", err)
+		}
+		return err
+	}
+	of := strings.TrimSuffix(err.Error(), bounds.Error()) // such as the class
+	if strings.HasSuffix(bounds.Name, "_ns") {
+		return fmt.Errorf("pathfence.Config: %s%s is %v; it must be %v to %v", of, fields[bounds.Name], time.Duration(bounds.Is), time.Duration(bounds.Least), time.Duration(bounds.Most))
+	}
+	return fmt.Errorf("pathfence.Config: %s%s is %d; it must be %d to %d", of, fields[bounds.Name], bounds.Is, bounds.Least, bounds.Most)
 }
 
 func (c Config) core() core.Config {

@@ -57,7 +57,7 @@ func New(config Config) (*Fence, error) {
 	}
 	decides, err := core.New(config.core(), 0)
 	if err != nil {
-		return nil, fmt.Errorf("pathfence.Config: %w", err)
+		return nil, inGo(err)
 	}
 	f := &Fence{
 		service: config.Service, origin: time.Now(), core: decides,
@@ -208,7 +208,7 @@ func (f *Fence) Reload(config Config) (err error) {
 	}
 	f.with(func(now core.Time) (decided []core.Event) {
 		decided, err = f.core.Reload(now, config.core())
-		if err == nil {
+		if err = inGo(err); err == nil {
 			f.ticker.Reset(config.tick())
 		}
 		return decided

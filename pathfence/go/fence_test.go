@@ -112,10 +112,15 @@ func TestAConfigurationThatIsNotValid(t *testing.T) {
 		config pathfence.Config
 		says   string
 	}{
-		{"no workers", pathfence.Config{}, "workers is 0; it must be 1 to 4096"},
-		{"a target that is too long", pathfence.Config{Workers: 1, Target: time.Hour}, "target_ns"},
+		{"no workers", pathfence.Config{}, "pathfence.Config: Workers is 0; it must be 1 to 4096"},
+		{"a target that is too long", pathfence.Config{Workers: 1, Target: time.Hour}, "pathfence.Config: Target is 1h0m0s; it must be 1ms to 10m0s"},
 		{"a service that is no name", pathfence.Config{Workers: 1, Service: "the shop"}, `Service is "the shop"; it must be 1 to 64 of`},
-		{"a key twice", pathfence.Config{Workers: 1, Classes: []pathfence.Class{{Name: "a", Keys: []string{"k"}}, {Name: "b", Keys: []string{"k"}}}}, `key "k" is not valid, or given twice`},
+		{"a key twice", pathfence.Config{Workers: 1, Classes: []pathfence.Class{{Name: "a", Keys: []string{"k"}}, {Name: "b", Keys: []string{"k"}}}}, `pathfence.Config: class b: key "k" is given twice`},
+		{"a target without a unit", pathfence.Config{Workers: 1, Target: 500}, "pathfence.Config: Target is 500ns; it must be 1ms to 10m0s"},
+		{"a class's target", pathfence.Config{Workers: 1, Classes: []pathfence.Class{{Name: "a", Target: time.Hour}}}, "pathfence.Config: class a: Target is 1h0m0s; it must be 1ms to 10m0s"},
+		{"a weight", pathfence.Config{Workers: 1, Classes: []pathfence.Class{{Name: "a", Weight: 2000}}}, "pathfence.Config: class a: Weight is 2000; it must be 1 to 1000"},
+		{"a class without a name", pathfence.Config{Workers: 1, Classes: []pathfence.Class{{}}}, `pathfence.Config: class name "" is not valid: 1 to 64 of`},
+		{"a class twice", pathfence.Config{Workers: 1, Classes: []pathfence.Class{{Name: "a"}, {Name: "a"}}}, `pathfence.Config: class name "a" is given twice`},
 		{"a pattern as key", pathfence.Config{Workers: 1, Classes: []pathfence.Class{{Name: "a", Keys: []string{"GET /orders/{id}"}}}}, `KeyOf gives that of a pattern, here "GET:/orders/:id"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -65,6 +65,8 @@ func orDefault(v *int64, d int64) {
 	}
 }
 
+const longest = 600_000 * ms // a target
+
 // withDefaults fills what is not set, and refuses what is out of bounds.
 func (c Config) withDefaults() (Config, error) {
 	orDefault(&c.Window, 100*ms)
@@ -81,7 +83,7 @@ func (c Config) withDefaults() (Config, error) {
 	}{
 		{"workers", c.Workers, 1, maxWorkers},
 		{"window_ns", c.Window, ms, 1000 * ms},
-		{"target_ns", c.Target, ms, 600_000 * ms},
+		{"target_ns", c.Target, ms, longest},
 		{"grace_ns", c.Grace, 0, 10_000 * ms},
 		{"gamma_permille", c.Gamma, 0, 10_000},
 		{"queue_max", c.Queue, 1, 1 << 20},
@@ -91,10 +93,20 @@ func (c Config) withDefaults() (Config, error) {
 		{"classes", int64(len(c.Classes)), 0, maxClasses},
 	} {
 		if b.v < b.low || b.v > b.high {
-			return c, fmt.Errorf("%s is %d; it must be %d to %d", b.name, b.v, b.low, b.high)
+			return c, &BoundsError{b.name, b.v, b.low, b.high}
 		}
 	}
 	return c, c.checkClasses()
+}
+
+// BoundsError says that a value is out of bounds.
+type BoundsError struct {
+	Name            string // as in JSON
+	Is, Least, Most int64
+}
+
+func (e *BoundsError) Error() string {
+	return fmt.Sprintf("%s is %d; it must be %d to %d", e.Name, e.Is, e.Least, e.Most)
 }
 
 func (c *Config) checkClasses() error {
@@ -105,19 +117,24 @@ func (c *Config) checkClasses() error {
 		orDefault(&cc.Weight, defaultWeight)
 		orDefault(&cc.Target, c.Target)
 		switch {
-		case !ValidName(cc.Name) || strings.HasPrefix(cc.Name, "~") || names[cc.Name]:
-			return fmt.Errorf("class name %q is not valid, or given twice", cc.Name)
+		case !ValidName(cc.Name) || strings.HasPrefix(cc.Name, "~"):
+			return fmt.Errorf("class name %q is not valid: 1 to %d of a-z A-Z 0-9 . _ / : + - ~, and not ~ at the start", cc.Name, MaxName)
+		case names[cc.Name]:
+			return fmt.Errorf("class name %q is given twice", cc.Name)
 		case cc.Weight < 1 || cc.Weight > 1000:
-			return fmt.Errorf("class %s: weight is %d; it must be 1 to 1000", cc.Name, cc.Weight)
-		case cc.Target < ms || cc.Target > 600_000*ms:
-			return fmt.Errorf("class %s: target_ns is out of bounds", cc.Name)
+			return fmt.Errorf("class %s: %w", cc.Name, &BoundsError{"weight", cc.Weight, 1, 1000})
+		case cc.Target < ms || cc.Target > longest:
+			return fmt.Errorf("class %s: %w", cc.Name, &BoundsError{"target_ns", cc.Target, ms, longest})
 		case cc.Limit < 0 || cc.Limit > maxWorkers || cc.Hold < 0 || cc.Hold > 600_000*ms:
 			return fmt.Errorf("class %s: the profile is out of bounds", cc.Name)
 		}
 		names[cc.Name] = true
 		for _, k := range cc.Keys {
-			if !ValidName(k) || keys[k] {
-				return fmt.Errorf("class %s: key %q is not valid, or given twice", cc.Name, k)
+			if !ValidName(k) {
+				return fmt.Errorf("class %s: key %q is not valid: 1 to %d of a-z A-Z 0-9 . _ / : + - ~", cc.Name, k, MaxName)
+			}
+			if keys[k] {
+				return fmt.Errorf("class %s: key %q is given twice", cc.Name, k)
 			}
 			keys[k] = true
 		}
