@@ -33,7 +33,7 @@ fence. An order calls a warehouse, which answers in 2 s instead of 20 ms during 
 needs nothing else.
 
 The page, whose address is printed, shows what either shop answers in time, as it happens, and makes the warehouse slow
-or quick at a click. At the end, or after Ctrl-C, the results are printed. Only this machine can reach the page, unless
+or quick at a click; 'pathfence top http://localhost:8090/pathfence' shows meanwhile what the fence does. At the end, or after Ctrl-C, the results are printed. Only this machine can reach the page, unless
 --listen says otherwise.`,
 		Example: `  pathfence demo
   pathfence demo --for 10m

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	pathfence "temper.dev/temper/pathfence/go"
 )
 
 // Demo is two shops, their clients, and what came of it.
@@ -16,6 +18,7 @@ type Demo struct {
 	servers   *servers
 	paths     []*path   // as Rows has them: items and orders without the fence, then with it
 	shops     [2]string // their addresses
+	fence     *pathfence.Fence
 
 	mu    sync.Mutex
 	start time.Time
@@ -47,7 +50,7 @@ func newDemo(n network) (_ *Demo, err error) {
 		return nil, err
 	}
 	for i, plain := range []bool{true, false} {
-		if d.shops[i], err = d.servers.openShop(url, plain); err != nil {
+		if d.shops[i], d.fence, err = d.servers.openShop(url, plain); err != nil {
 			return nil, err
 		}
 		d.paths = append(d.paths, newPath(d.shops[i]+"/items", itemsEvery), newPath(d.shops[i]+"/orders", ordersEvery))

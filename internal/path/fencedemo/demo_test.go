@@ -137,6 +137,8 @@ func TestPageTakesOrders(t *testing.T) {
 	}{
 		{"the page", "GET", "/", "", http.StatusOK},
 		{"what changes on it", "GET", "/view", "", http.StatusOK},
+		{"the fence's state", "GET", "/pathfence", "", http.StatusOK},
+		{"its switch", "POST", "/pathfence", "same-origin", http.StatusMethodNotAllowed},
 		{"another page", "GET", "/else", "", http.StatusNotFound},
 		{"slow", "POST", "/warehouse?is=slow", "same-origin", http.StatusNoContent},
 		{"slow, by curl", "POST", "/warehouse?is=slow", "", http.StatusNoContent},

@@ -22,7 +22,8 @@ const (
 	plain, fenced = 0, 1
 )
 
-// Page serves the page at /, what changes on it at /view, and takes POST /warehouse?is=slow or quick.
+// Page serves the page at /, what changes on it at /view, the fence's state at /pathfence, and takes POST /warehouse?is=slow or
+// quick.
 func (d *Demo) Page() http.Handler {
 	pages := http.NewServeMux()
 	pages.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
@@ -33,6 +34,7 @@ func (d *Demo) Page() http.Handler {
 		w.Header().Set("content-type", "text/html; charset=utf-8")
 		_, _ = fmt.Fprint(w, d.view()) // likewise
 	})
+	pages.Handle("GET /pathfence", d.fence.StateHandler())
 	pages.HandleFunc("POST /warehouse", func(w http.ResponseWriter, r *http.Request) {
 		switch is := r.URL.Query().Get("is"); is {
 		case "slow", "quick":

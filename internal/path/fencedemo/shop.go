@@ -49,8 +49,8 @@ func wait(ctx context.Context, d time.Duration) error {
 }
 
 // openShop starts a service with two paths: items, which need nothing else, and orders, which call the warehouse. Both are served
-// by a pool of workers, with a fence before it, or, with plain, without.
-func (s *servers) openShop(warehouse string, plain bool) (url string, err error) {
+// by a pool of workers, with a fence before it, or, with plain, without any.
+func (s *servers) openShop(warehouse string, plain bool) (url string, fence *pathfence.Fence, err error) {
 	client := &http.Client{Transport: pathfence.Transport(s.transport())}
 	taken := make(pool, workers)
 	paths := http.NewServeMux()
@@ -65,14 +65,15 @@ func (s *servers) openShop(warehouse string, plain bool) (url string, err error)
 		}
 	}))
 	if plain {
-		return s.serve(paths)
+		url, err = s.serve(paths)
+		return url, nil, err
 	}
-	fence, err := pathfence.New(pathfence.Config{Service: "shop", Workers: workers, Target: target})
-	if err != nil {
-		return "", err
+	if fence, err = pathfence.New(pathfence.Config{Service: "shop", Workers: workers, Target: target}); err != nil {
+		return "", nil, err
 	}
 	s.onClose = append(s.onClose, fence.Close)
-	return s.serve(fence.Handler(paths))
+	url, err = s.serve(fence.Handler(paths))
+	return url, fence, err
 }
 
 // pool is of workers.
