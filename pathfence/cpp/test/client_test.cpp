@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Thrift clients: what a call below a request carries on, which edges are learned from it, and the pool of connections.
 #include <atomic>
+#include <set>
+#include <string>
 
 #include "thrift_service.h"
 
@@ -36,10 +38,10 @@ TEST_CASE("a call carries on and its edge is learned") {
     CHECK(back.fence->states()[0].name == "home.read");
     CHECK(back.fence->states()[0].granted == 8);
     while (front.fence->in_flight() > 0) std::this_thread::yield();  // an answer goes out before its permit comes back
-    const auto states = front.fence->states();
-    REQUIRE(states.size() >= 2);
-    CHECK(states[states.size() - 2].name == "~calls:back");
-    CHECK(states.back().name == "~key:home.alone");  // with this edge, and with none
+    std::set<std::string> learned;  // in whichever order the first two permits came back
+    for (const ClassState& c : front.fence->states()) learned.insert(c.name);
+    CHECK(learned.count("~calls:back") == 1);
+    CHECK(learned.count("~key:home.alone") == 1);
 }
 
 TEST_CASE("the key that an edge chose travels on") {
