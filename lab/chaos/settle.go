@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -77,14 +76,16 @@ func (x *chaos) letGo() error {
 // checkNobodyIsLost waits, tier by tier, until each worker that is left has got on, and kills those of the
 // tier: many never sleep for long, and keep the tiers below from running.
 func (x *chaos) checkNobodyIsLost() {
+	members := map[tier.Tier][]*worker{}
+	for _, w := range x.workers {
+		t := x.lowestTier(w)
+		members[t] = append(members[t], w)
+	}
 	for _, t := range tier.All {
 		lost := map[*worker]uint64{}
-		for _, w := range x.workers {
-			if x.tierOf(w) == t {
-				lost[w] = x.work.rounds(w.slot)
-			}
+		for _, w := range members[t] {
+			lost[w] = x.work.rounds(w.slot)
 		}
-		members := slices.Collect(maps.Keys(lost))
 		_ = await("everybody gets on", x.bound(mostReturn), func() bool {
 			for w, before := range lost {
 				if w.isOver() || x.work.rounds(w.slot) != before {
@@ -96,14 +97,26 @@ func (x *chaos) checkNobodyIsLost() {
 		for w := range lost {
 			x.violation("%v is lost: it has not got on in %v with nobody above it; %s", w, x.bound(mostReturn), describe(fmt.Sprint(w.pid())))
 		}
-		for _, w := range members {
+		for _, w := range members[t] {
 			_ = x.kill(w) // one that has just ended by itself is dead, too
 		}
 	}
 }
 
-func (x *chaos) tierOf(w *worker) tier.Tier {
-	switch top := strings.Split(w.cgroup, "/")[1]; top {
+// lowestTier is that of a worker or of the child that it waits for: who is moved leaves its child where it was started.
+func (x *chaos) lowestTier(w *worker) tier.Tier {
+	lowest := x.tierOf(w.cgroup)
+	for child := range strings.FieldsSeq(children(fmt.Sprint(w.pid()))) {
+		cgroup, _ := host.Read("/proc/" + child + "/cgroup")
+		if cg, found := strings.CutPrefix(cgroup, "0::"); found { // else it has ended
+			lowest = max(lowest, x.tierOf(cg))
+		}
+	}
+	return lowest
+}
+
+func (x *chaos) tierOf(cgroup string) tier.Tier {
+	switch top := strings.Split(cgroup, "/")[1]; top {
 	case "system.slice":
 		return tier.System
 	case "mixed":
@@ -140,17 +153,23 @@ func describeMembers(cg string) (text string) {
 // describe is what the kernel says of a process's threads, and of those that its first has started and may wait for, for
 // whoever has to find out why it hangs.
 func describe(pid string) string {
-	text := ""
+	text, _ := host.Read("/proc/" + pid + "/cgroup")
+	text += " "
 	threads, _ := filepath.Glob("/proc/" + pid + "/task/*")
 	for _, thread := range threads {
 		stat, _ := host.Read(thread + "/stat")
 		stack, _ := host.Read(thread + "/stack")
 		text += stat + ": " + strings.ReplaceAll(stack, "\n", " ") + "; "
 	}
-	children, _ := host.Read("/proc/" + pid + "/task/" + pid + "/children")
-	for child := range strings.FieldsSeq(children) {
+	for child := range strings.FieldsSeq(children(pid)) {
 		text += "its child " + describe(child)
 	}
+	return text
+}
+
+// children are the process ids of those that a process's first thread has started.
+func children(pid string) string {
+	text, _ := host.Read("/proc/" + pid + "/task/" + pid + "/children") // of one that is gone: none
 	return text
 }
 
