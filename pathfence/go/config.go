@@ -26,6 +26,9 @@ type Config struct {
 	Classes []Class
 	// Off starts with the fence switched off.
 	Off bool
+	// OnDecision is told what came of each request, such as pathfenceprom's Waits.Observe: by the goroutine that asked, which goes
+	// on when it returns. nil: nobody is.
+	OnDecision func(Decision)
 
 	// The rest is seldom set.
 

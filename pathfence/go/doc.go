@@ -2,7 +2,7 @@
 //
 // A service has a bounded number of workers, here permits: how many requests it can serve at once. Each path belongs to a
 // class, with a reserve of permits and a limit that the fence learns. Idle permits are lent to other classes. A request waits
-// before it is served, and is refused at once if it cannot be in time.
+// before it is served, and is refused once it cannot be in time.
 //
 //	fence, err := pathfence.New(pathfence.Config{Service: "orders", Workers: 64})
 //	...

@@ -38,10 +38,11 @@ const closed = "closed"
 
 // Fence decides which request has a permit, which waits, and which is refused. It may be used by any number of goroutines.
 type Fence struct {
-	service string
-	origin  time.Time
-	ticker  *time.Ticker
-	ended   chan struct{}
+	service    string
+	onDecision func(Decision) // may be nil
+	origin     time.Time
+	ticker     *time.Ticker
+	ended      chan struct{}
 
 	mu      sync.Mutex
 	core    *core.Fence
@@ -60,7 +61,7 @@ func New(config Config) (*Fence, error) {
 		return nil, inGo(err)
 	}
 	f := &Fence{
-		service: config.Service, origin: time.Now(), core: decides,
+		service: config.Service, onDecision: config.OnDecision, origin: time.Now(), core: decides,
 		waiters: map[int64]chan core.Event{}, ended: make(chan struct{}), ticker: time.NewTicker(config.tick()),
 	}
 	go f.tick()
@@ -126,22 +127,38 @@ func (f *Fence) permit(r Request, caller *Serving) *Permit {
 
 // acquire waits for a permit, and gives what the core knows it as, its class, and that class's edges.
 func (f *Fence) acquire(ctx context.Context, r Request, parent int64) (id int64, class string, edges *core.Edges, err error) {
+	if ctx.Err() != nil {
+		return 0, "", nil, ended(ctx) // nobody waits for what it would do
+	}
+	began := f.watch()
 	id, edges, decision, waiter := f.arrive(r, parent)
 	if waiter != nil {
 		select {
 		case decision = <-waiter:
 		case <-ctx.Done():
-			f.with(func(now core.Time) []core.Event {
-				delete(f.waiters, id)
-				return f.core.Done(now, id, Cancel) // granted meanwhile: it goes back
-			})
+			f.tellDecision(f.withdraw(id, waiter), Withdrawn, began)
 			return 0, "", nil, ended(ctx)
 		}
 	}
 	if decision.Do != "grant" {
+		f.tellDecision(decision.Class, decision.Reason, began)
 		return 0, "", nil, &RefusedError{decision.Reason}
 	}
+	f.tellDecision(decision.Class, Granted, began)
 	return id, decision.Class, edges, nil
+}
+
+// withdraw takes a request back that waits, or was decided in this moment, and gives its class.
+func (f *Fence) withdraw(id int64, waiter <-chan core.Event) (class string) {
+	f.with(func(now core.Time) []core.Event {
+		delete(f.waiters, id)
+		class = f.core.ClassOf(id)
+		return f.core.Done(now, id, Cancel) // granted meanwhile: it goes back
+	})
+	if class == "" {
+		class = (<-waiter).Class // refused meanwhile
+	}
+	return class
 }
 
 // ended is why a context has ended: it is the context's error, whatever its cause.
@@ -201,7 +218,8 @@ func (f *Fence) Do(ctx context.Context, r Request, work func(ctx context.Context
 	return nil
 }
 
-// Reload puts another configuration in force, under load. One that is not valid changes nothing. Service stays what it was.
+// Reload puts another configuration in force, under load. One that is not valid changes nothing. Service and OnDecision stay what they
+// were.
 func (f *Fence) Reload(config Config) (err error) {
 	if err := config.checkNames(); err != nil {
 		return err

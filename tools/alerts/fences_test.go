@@ -7,13 +7,13 @@ import (
 
 var exposed = regexp.MustCompile(`(?m)^# TYPE (\S+) `)
 
-// fenceMetrics are those of the example to which fences in all languages are held.
+// fenceMetrics are those of the example to which fences in all languages are held, and what Go and Java count of waits.
 func fenceMetrics(t *testing.T) (names []string) {
 	t.Helper()
 	for _, m := range exposed.FindAllStringSubmatch(read(t, repository+"/pathfence/spec/state/state.prom"), -1) {
 		names = append(names, m[1])
 	}
-	return names
+	return append(names, "pathfence_wait_seconds_sum", "pathfence_wait_seconds_count")
 }
 
 func TestAlertsOfFences(t *testing.T) {

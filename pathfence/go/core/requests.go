@@ -101,6 +101,14 @@ func (f *Fence) newRequest(id int64, key string) *request {
 	return r
 }
 
+// ClassOf is the name of the class of a request that waits or runs; "": there is no such request.
+func (f *Fence) ClassOf(id int64) string {
+	if r := f.requests[id]; r != nil {
+		return r.class.name
+	}
+	return ""
+}
+
 // Done ends a request, waiting or in flight.
 func (f *Fence) Done(now Time, id int64, outcome Outcome) []Event {
 	f.advance(now)
