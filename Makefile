@@ -78,7 +78,7 @@ jvm-service: | build/guest ## the JVM service of 'temper-lab limits jvm'; needs 
 bin build/guest build/images:
 	@mkdir -p $@
 
-demo: lab-deps build ## what Temper does to two services, in about ten minutes; report in temper-demo/
+demo: lab-deps build ## what Temper does to two services, in 12 to 15 minutes; report in temper-demo/
 	@bin/temper-lab demo
 
 records: build peers ## measure all that the claims stand on; takes about four hours, can be interrupted and run again

@@ -30,13 +30,13 @@ func newDemoCommand() *cobra.Command {
 	var f demoFlags
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Show in ten minutes what Temper does to two services",
+		Short: "Show in 15 minutes what Temper does to two services",
 		Long: `Show what Temper does to two services: a chain of ten services, and memcached at half of its
 saturation, each while background work rises from 0 to 8 threads, under the stock scheduler as the
 kernel boots, the best stock setting, and Temper.
 
 It runs in the lab, a deterministic virtual machine: it needs no root, changes nothing on this host,
-and gives everyone the same figures. It takes about ten minutes on 2 CPUs. With --native it runs on
+and gives everyone the same figures. It takes 12 to 15 minutes on 2 CPUs. With --native it runs on
 this host itself, as root: its kernel must have sched_ext, and nothing else should be running.
 
 Ends with a table for each service and a verdict, and writes a report and the records to a folder.`,
