@@ -160,13 +160,16 @@ test-guest: build guest-tests $(PROFILED) ## scheduler, loader and agent in a re
 		$(foreach p,$(PROFILED),--file /apparmor/$(notdir $p)=$p) -- \
 		/guest.test -test.v -test.timeout 48m -test.skip '^Test(Timed|Interrupted|Nightly|Topology|CoreScheduling)' || { status=$$?; cat build/console.log; exit $$status; }
 	bin/temper-lab survey --kernels 6.18 --check records/kernels.json
-	$(MAKE) topologies TOPOLOGIES='1x2x2 2x2x1'
+	$(MAKE) topologies TOPOLOGIES=1x2x2
+	$(MAKE) topologies TOPOLOGIES=2x2x1 SKIP=ManyCPUs
 
 TOPOLOGIES := 1x2x1 1x2x2 2x2x1 1x4x2 1x8x1 2x4x2
+# SKIP: a pattern of tests that are left out.
+topologies: SKIP := none
 topologies: build guest-tests ## fences, loans and SMT, on machines of several shapes: sockets x cores x threads
 	for shape in $(TOPOLOGIES); do \
 		timeout 1500 bin/temper-lab exec --timeout 900s --topology $$shape --console build/console.log --file /guest.test=build/guest.test -- \
-			/guest.test -test.v -test.run '^TestTopology' || { status=$$?; cat build/console.log; exit $$status; } \
+			/guest.test -test.v -test.run '^TestTopology' -test.skip '$(SKIP)' || { status=$$?; cat build/console.log; exit $$status; } \
 	done
 
 test-timed: build guest-tests ## the tests of figures, on the deterministic machine; takes 20 minutes and more
