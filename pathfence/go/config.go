@@ -39,6 +39,8 @@ type Config struct {
 	Stall          time.Duration // 20 ms
 	Panic          time.Duration // 50 ms
 	UnknownBuckets int           // for keys that are not known yet: 8
+
+	without core.Parts // for benchmarks, in a file
 }
 
 // Class is one that is named.
@@ -47,6 +49,11 @@ type Class struct {
 	Keys   []string      // of the paths in it, such as KeyOf("GET /orders/{id}")
 	Weight int           // its share of the workers, of a default of 100
 	Target time.Duration // that of Config
+
+	// A profile, as `pathfence profile` measures it.
+
+	Limit int           // where its limit starts; 0: where the core has it start
+	Hold  time.Duration // what a request is expected to take; 0: that is not known
 }
 
 // checkNames says what is wrong with a name.
@@ -91,9 +98,12 @@ func (c Config) core() core.Config {
 	out := core.Config{
 		Workers: int64(c.Workers), Window: int64(c.Window), Target: int64(cmp.Or(c.Target, defaultTarget)), Grace: int64(c.Grace), Gamma: int64(c.GammaPermille),
 		Queue: int64(c.QueueMax), Stall: int64(c.Stall), Panic: int64(c.Panic), Buckets: int64(c.UnknownBuckets), Off: c.Off, Unbounded: true,
+		Without: c.without,
 	}
 	for _, class := range c.Classes {
-		out.Classes = append(out.Classes, core.ClassConfig{Name: class.Name, Keys: class.Keys, Weight: int64(class.Weight), Target: int64(class.Target)})
+		out.Classes = append(out.Classes, core.ClassConfig{
+			Name: class.Name, Keys: class.Keys, Weight: int64(class.Weight), Target: int64(class.Target), Limit: int64(class.Limit), Hold: int64(class.Hold),
+		})
 	}
 	return out
 }

@@ -49,6 +49,8 @@ type Fence struct {
 	waiters map[int64]chan core.Event // of requests that wait; each has room for the one decision
 	lastID  int64
 	closed  bool
+
+	watchError *string // why the watched file is not in force; nil: it is, or there is none
 }
 
 // New starts a fence. Close ends its goroutine.

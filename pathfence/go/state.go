@@ -33,16 +33,16 @@ type State struct {
 	Workers    int64        `json:"workers"`
 	InFlight   int64        `json:"inFlight"`
 	Waiting    int64        `json:"waiting"`
-	WatchError *string      `json:"watchError"` // why a watched configuration is not in force; nil of this fence, which watches none
+	WatchError *string      `json:"watchError"` // why the watched configuration is not in force; nil: it is, or there is none
 	Classes    []ClassState `json:"classes"`
 }
 
 // State is how the fence is now.
 func (f *Fence) State() State {
 	f.mu.Lock()
-	pool, classes, keys := f.core.Pool(), f.core.States(), f.core.Keys()
+	pool, classes, keys, watchError := f.core.Pool(), f.core.States(), f.core.Keys(), f.watchError
 	f.mu.Unlock()
-	s := State{Off: pool.Off, Workers: pool.Workers, InFlight: pool.InFlight, Waiting: pool.Waiting, Classes: []ClassState{}}
+	s := State{Off: pool.Off, Workers: pool.Workers, InFlight: pool.InFlight, Waiting: pool.Waiting, WatchError: watchError, Classes: []ClassState{}}
 	for _, c := range classes {
 		s.Classes = append(s.Classes, stateOf(c, keys[c.Class]))
 	}
