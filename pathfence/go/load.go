@@ -1,14 +1,13 @@
 package pathfence
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strconv"
 	"time"
+
+	"sigs.k8s.io/json"
 
 	"temper.dev/temper/pathfence/go/core"
 )
@@ -17,9 +16,7 @@ import (
 // PATHFENCE_CONFIG names, and none where it names none. PATHFENCE_WORKERS and PATHFENCE_OFF (1 or 0) come on top. Service and
 // OnDecision are in no file.
 func LoadConfig(file string) (Config, error) {
-	if file == "" {
-		file = os.Getenv("PATHFENCE_CONFIG")
-	}
+	file = named(file)
 	said, err := readConfig(file)
 	if err == nil {
 		err = readEnvironment(&said)
@@ -36,6 +33,13 @@ func LoadConfig(file string) (Config, error) {
 	return configOf(said), nil
 }
 
+func named(file string) string {
+	if file == "" {
+		return os.Getenv("PATHFENCE_CONFIG")
+	}
+	return file
+}
+
 func readConfig(file string) (said core.Config, err error) {
 	if file == "" {
 		return said, nil
@@ -44,15 +48,8 @@ func readConfig(file string) (said core.Config, err error) {
 	if err != nil {
 		return said, errors.Unwrap(err) // it names the file, as the caller does
 	}
-	read := json.NewDecoder(bytes.NewReader(text))
-	read.DisallowUnknownFields()
-	if err := read.Decode(&said); err != nil {
-		return said, err
-	}
-	if _, err := read.Token(); err != io.EOF {
-		return said, errors.New("there is more than one JSON object")
-	}
-	return said, nil
+	strict, err := json.UnmarshalStrict(text, &said)
+	return said, errors.Join(append(strict, err)...)
 }
 
 func readEnvironment(said *core.Config) (err error) {
@@ -102,7 +99,7 @@ func (f *Fence) Watch(file string, told func(error)) {
 			case <-f.ended:
 				return
 			}
-			now, _ := os.Stat(file) // nil: there is none, which reading it tells
+			now, _ := os.Stat(named(file)) // nil: there is none, which reading it tells
 			if !first && sameVersion(seen, now) {
 				continue
 			}
