@@ -90,6 +90,26 @@ func TestWhatCameOfEachRequestIsTold(t *testing.T) {
 	}
 }
 
+// A server may catch the panic of what is told, and go on.
+func TestAPanicOfWhatIsToldKeepsNoPermit(t *testing.T) {
+	fence, err := pathfence.New(pathfence.Config{Workers: 1, OnDecision: func(pathfence.Decision) { panic("told") }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fence.Close()
+	func() {
+		defer func() {
+			if p := recover(); p != "told" {
+				t.Errorf("it panics with %v, want told", p)
+			}
+		}()
+		_, _ = fence.Acquire(t.Context(), pathfence.Request{Key: "it"})
+	}()
+	if n := fence.State().InFlight; n != 0 {
+		t.Errorf("%d permits are out, want 0", n)
+	}
+}
+
 // Whoever withdraws in the moment in which the fence decides is told of once, with a class.
 func TestDecisionsBesideWithdrawals(t *testing.T) {
 	var told decisions

@@ -146,7 +146,14 @@ func (f *Fence) acquire(ctx context.Context, r Request, parent int64) (id int64,
 		f.tellDecision(decision.Class, decision.Reason, began)
 		return 0, "", nil, &RefusedError{decision.Reason}
 	}
+	told := false
+	defer func() {
+		if !told { // it panics, and nobody will release the permit
+			f.with(func(now core.Time) []core.Event { return f.core.Done(now, id, Cancel) })
+		}
+	}()
 	f.tellDecision(decision.Class, Granted, began)
+	told = true
 	return id, decision.Class, edges, nil
 }
 
