@@ -27,7 +27,7 @@ type Config struct {
 	// Off starts with the fence switched off.
 	Off bool
 	// OnDecision is told what came of each request, such as pathfenceprom's Waits.Observe: by the goroutine that asked, which goes
-	// on when it returns. nil: nobody is.
+	// on when it returns, and has its permit by then. It must not ask the fence for another. nil: nobody is told.
 	OnDecision func(Decision)
 
 	// The rest is seldom set.

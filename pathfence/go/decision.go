@@ -10,7 +10,7 @@ const (
 	Withdrawn = "withdrawn"
 )
 
-// Decision is what came of a request that asked for a permit.
+// Decision is what came of a request that asked for a permit. One whose context had ended before has asked for none.
 type Decision struct {
 	// Class is the name of the request's class; "" where the fence was closed.
 	Class string

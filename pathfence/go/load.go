@@ -23,14 +23,20 @@ func LoadConfig(file string) (Config, error) {
 	}
 	if err == nil {
 		_, err = core.New(said, 0) // it knows what is valid
-	}
-	if err != nil && file != "" {
-		err = fmt.Errorf("%s: %w", file, err)
+		err = inFile(file, err)
 	}
 	if err != nil {
 		return Config{}, fmt.Errorf("pathfence: %w", err)
 	}
 	return configOf(said), nil
+}
+
+// inFile names the file that is wrong.
+func inFile(file string, err error) error {
+	if file == "" || err == nil {
+		return err
+	}
+	return fmt.Errorf("%s: %w", file, err)
 }
 
 func named(file string) string {
@@ -46,10 +52,10 @@ func readConfig(file string) (said core.Config, err error) {
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return said, errors.Unwrap(err) // it names the file, as the caller does
+		return said, inFile(file, errors.Unwrap(err)) // it names the file, too
 	}
 	strict, err := json.UnmarshalStrict(text, &said)
-	return said, errors.Join(append(strict, err)...)
+	return said, inFile(file, errors.Join(append(strict, err)...))
 }
 
 func readEnvironment(said *core.Config) (err error) {
@@ -86,29 +92,52 @@ func configOf(said core.Config) Config {
 const watchEvery = time.Second
 
 // Watch puts a file's configuration in force, as LoadConfig reads it, each time that the file has changed, until the fence is
-// closed. It looks at the file once a second, and reads it at the first look. What is not valid leaves in force what is, and State
-// has the reason. Told, if it is not nil, has the outcome of each reading: nil, or why it is not in force.
+// closed. It looks at the file once a second, and reads it at the first look: what code has changed in a configuration that was
+// loaded, other than Service and OnDecision, is gone then. What is not valid leaves in force what is; State has the reason, and it is
+// read again at each look. Told, if it is not nil, has what came of each change: nil, or why the file is not in force. It is
+// called by a goroutine of its own, perhaps once more while the fence is closed.
 func (f *Fence) Watch(file string, told func(error)) {
 	go func() {
 		look := time.NewTicker(watchEvery)
 		defer look.Stop()
-		var seen os.FileInfo
-		for first := true; ; first = false {
+		w := watched{fence: f, file: named(file), told: told}
+		for {
 			select {
 			case <-look.C:
+				w.look()
 			case <-f.ended:
 				return
 			}
-			now, _ := os.Stat(named(file)) // nil: there is none, which reading it tells
-			if !first && sameVersion(seen, now) {
-				continue
-			}
-			seen = now
-			if err := f.reloadFrom(file); told != nil {
-				told(err)
-			}
 		}
 	}()
+}
+
+// watched is a file that is put in force.
+type watched struct {
+	fence *Fence
+	file  string
+	told  func(error)
+	read  bool        // at all
+	seen  os.FileInfo // as it was read last; nil: there was none
+	wrong string      // what was told of it; "": it is in force
+}
+
+func (w *watched) look() {
+	now, _ := os.Stat(w.file) // nil: there is none, which reading it tells
+	changed := !w.read || !sameVersion(w.seen, now)
+	if !changed && w.wrong == "" {
+		return
+	}
+	w.read, w.seen = true, now
+	err := w.fence.reloadFrom(w.file)
+	before := w.wrong
+	w.wrong = ""
+	if err != nil {
+		w.wrong = err.Error()
+	}
+	if w.told != nil && (changed || w.wrong != before) {
+		w.told(err)
+	}
 }
 
 func sameVersion(a, b os.FileInfo) bool {

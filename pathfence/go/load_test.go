@@ -110,6 +110,12 @@ func TestAWatchedFileIsPutInForce(t *testing.T) {
 	is(4, name+": no such file")
 	file(t, name, `{"workers": 5}`)
 	is(5, "")
+	// What was wrong beside the file may be right without a change of it.
+	t.Setenv("PATHFENCE_OFF", "perhaps")
+	file(t, name, `{"workers": 6}`)
+	is(5, `pathfence: PATHFENCE_OFF is "perhaps"`)
+	t.Setenv("PATHFENCE_OFF", "0")
+	is(6, "")
 	select {
 	case err := <-told:
 		t.Errorf("it tells %v of a file that has not changed", err)

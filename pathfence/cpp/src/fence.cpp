@@ -149,14 +149,16 @@ struct FenceState : std::enable_shared_from_this<FenceState> {
             if (!options.watch.empty() && std::chrono::steady_clock::now() - looked >= kWatchEvery) {
                 looked = std::chrono::steady_clock::now();
                 const Version v = version(options.watch);
-                if (v != seen) reload_file();
+                const bool changed = v != seen;
                 seen = v;
+                if (changed || !watch_error.empty()) reload_file(changed);  // only this thread writes watch_error
             }
             lock.lock();
         }
     }
 
-    void reload_file() {
+    // What was wrong may have been beside the file, and right by now: that is told only where it is news.
+    void reload_file(bool changed) {
         std::string error;
         try {
             reload(load_config(options.watch));
@@ -165,10 +167,11 @@ struct FenceState : std::enable_shared_from_this<FenceState> {
         }
         {
             const std::lock_guard<std::mutex> lock(mutex);
+            changed = changed || error != watch_error;
             watch_error = error;
         }
         try {
-            if (options.reloaded) options.reloaded(error);
+            if (changed && options.reloaded) options.reloaded(error);
         } catch (...) {
             failed(std::current_exception());
         }

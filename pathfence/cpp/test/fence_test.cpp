@@ -3,6 +3,7 @@
 #include "temper/pathfence/fence.h"
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -281,6 +282,17 @@ TEST_CASE("the environment and a file configure") {
     CHECK(next_reload().empty());
     CHECK(fence.watch_error().empty());
     CHECK(fence.states().size() == 2);
+    // What was wrong beside the file, here that no more can be open, may be right without a change of it.
+    const std::string next = std::string(file) + ".new";
+    std::ofstream(next, std::ios::trunc) << R"({"workers": 17})";
+    rlimit some{};
+    CHECK(getrlimit(RLIMIT_NOFILE, &some) == 0);
+    const rlimit none{0, some.rlim_max};
+    CHECK(setrlimit(RLIMIT_NOFILE, &none) == 0);
+    CHECK(rename(next.c_str(), file) == 0);
+    CHECK(!next_reload().empty());
+    CHECK(setrlimit(RLIMIT_NOFILE, &some) == 0);
+    CHECK(next_reload().empty());
     // It may become a folder, which opens, but cannot be read.
     CHECK(unlink(file) == 0);
     CHECK(mkdir(file, 0700) == 0);

@@ -6,6 +6,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.nio.file.attribute.FileTime;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.function.Consumer;
 
@@ -26,6 +27,7 @@ final class Watch {
     private final Path file;
     private final Consumer<Config> reload;
     private final Consumer<Optional<String>> tell;
+    private String wrong; // what was told of it; null: it is in force
     private Version seen; // null: the first look reloads, since the file may have changed since it was read
 
     Watch(Path file, Consumer<Config> reload, Consumer<Optional<String>> tell) {
@@ -34,16 +36,19 @@ final class Watch {
         this.tell = tell;
     }
 
+    /** What was wrong may have been beside the file, and right by now: that is told only where it is news. */
     void look() {
         Version v = Version.of(file);
-        if (v.equals(seen)) return;
+        boolean changed = !v.equals(seen);
+        if (!changed && wrong == null) return;
         seen = v;
-        String error = null;
+        String before = wrong;
+        wrong = null;
         try {
             reload.accept(Config.load(file));
         } catch (ConfigException e) {
-            error = e.getMessage();
+            wrong = e.getMessage();
         }
-        tell.accept(Optional.ofNullable(error));
+        if (changed || !Objects.equals(wrong, before)) tell.accept(Optional.ofNullable(wrong));
     }
 }

@@ -9,11 +9,13 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -113,6 +115,25 @@ class ConfigTest {
             assertEquals(16, fence.config().workers());
             assertEquals("later", fence.states().get(0).name());
         }
+    }
+
+    /** What was wrong beside the file may be right without a change of it. */
+    @Test
+    void aReadingThatFailedIsTriedAgain() throws Exception {
+        AtomicReference<String> wrong = new AtomicReference<>("not now");
+        List<Optional<String>> told = new ArrayList<>();
+        Watch watch = new Watch(
+                write("{\"workers\": 2}"),
+                c -> {
+                    if (wrong.get() != null) throw new ConfigException(wrong.get());
+                },
+                told::add);
+        watch.look();
+        watch.look();
+        wrong.set(null);
+        watch.look();
+        watch.look();
+        assertEquals(List.of(Optional.of("not now"), Optional.empty()), told);
     }
 
     /** Nobody calls tick() here: the fence's own thread finds that the request has expired. */
