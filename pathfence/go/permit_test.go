@@ -50,6 +50,23 @@ func TestNoPermit(t *testing.T) {
 	}
 }
 
+// outOfTime is a context whose time ends when its test says so.
+type outOfTime struct {
+	context.Context
+	since chan struct{}
+}
+
+func (c *outOfTime) Done() <-chan struct{} { return c.since }
+
+func (c *outOfTime) Err() error {
+	select {
+	case <-c.since:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
 func TestTimesOfARequest(t *testing.T) {
 	cause := errors.New("the budget is used up")
 	short, cancel := context.WithTimeoutCause(t.Context(), time.Millisecond, cause)
@@ -65,7 +82,8 @@ func TestTimesOfARequest(t *testing.T) {
 	if it := fence.State().Classes[0]; it.Missed != 0 {
 		t.Errorf("missed are %d with the longest timeout, want 0", it.Missed)
 	}
-	if err := fence.Do(short, pathfence.Request{Key: "it"}, func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }); err == nil {
+	out := &outOfTime{Context: t.Context(), since: make(chan struct{})}
+	if err := fence.Do(out, pathfence.Request{Key: "it"}, func(ctx context.Context) error { close(out.since); return ctx.Err() }); err == nil {
 		t.Error("what ends by its time gives no error")
 	}
 	if it := fence.State().Classes[0]; it.Failed != 1 {
