@@ -213,7 +213,7 @@ test-lab: build ## the lab is deterministic, and Temper keeps its bars against s
 	bin/temper-lab bench compare build/lab-1.json build/lab-2.json
 	@# It leaves as its command does, also where something that was started goes on.
 	bin/temper-lab exec --timeout 60s -- sh -c 'sleep 1000 & exit 3'; [ $$? = 3 ]
-	$(GO) test -count=1 -tags lab ./test/lab
+	$(GO) test -count=1 -timeout 30m -tags lab ./test/lab
 	rm -rf build/guard
 	$(MEASURE_GUARD) --seeds 1
 	$(JUDGE_GUARD) || { $(MEASURE_GUARD) --seeds 2-3 && $(JUDGE_GUARD) || { cat build/guard.txt; exit 1; }; }
