@@ -221,7 +221,7 @@ test-lab: build ## the lab is deterministic, and Temper keeps its bars against s
 
 # On the fast machine: each seed takes half a minute of a CPU, and ends differently each time. What the
 # kernels of seeds with violations said is printed after them.
-# One guest at a time has a thread of the host for each of its CPUs, on two CPUs already more than there are.
+# One guest at a time: its three CPUs are threads of the host, and two guests on two CPUs gain no time.
 CHAOS := bin/temper-lab chaos --fast --jobs 1 --console build/chaos
 SAY = { status=$$?; cat build/chaos/*.log; exit $$status; }
 
