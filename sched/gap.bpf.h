@@ -2,7 +2,9 @@
 /*
  * The gap invariant: no standard or background task runs on a CPU for which a task of a
  * higher tier is queued, for longer than it takes to interrupt it. Critical is not
- * interrupted for system tasks: they wait for the end of its run or the next tick.
+ * interrupted for tasks of the system tier, which wait for the end of its run or the next
+ * tick. It is for threads of the kernel that serve one CPU (enqueue()), and for whoever is
+ * boosted to system (boost_on()).
  *
  * Problem: a higher task may be queued while no CPU is idle and some run lower work
  * (entry), and a CPU may turn to lower work while a higher task is queued (exit).
@@ -24,7 +26,9 @@
  * nothing to do sets its bit in dispatch() and then looks for arrivals that it missed.
  *
  * Limits: background user code that the kernel cannot preempt (interrupts off) is not
- * interrupted earlier than the kernel can.
+ * interrupted earlier than the kernel can. Not claimed, and so not interrupted, are CPUs that
+ * run a protected turn: a starvation turn (progress.bpf.h) or that of a boosted task. Who
+ * waits for its waker's CPU interrupts nobody for HANDOFF_MOST (handoff.bpf.h).
  */
 #ifndef TEMPER_GAP_BPF_H
 #define TEMPER_GAP_BPF_H
@@ -176,8 +180,6 @@ static __always_inline bool claim_cpu(u32 tier, s32 cpu, u64 now)
 		return true;
 	cpu_state(cpu)->claimed_at = now;
 	COUNT_TIER(tier, preempted);
-	if (tier == TIER_BACKGROUND)
-		COUNT(gap_kicks);
 	return true;
 }
 

@@ -301,7 +301,7 @@ static void boost_on(s32 cpu, s32 pid, u32 tier)
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 }
 
-/* Those who are boosted to end a section have a 32nd of a CPU's time, however many they are. */
+/* Those who are boosted to end a section have a 32nd of the time of each CPU, however many they are. */
 static void boost_section(struct task_struct *p, struct task_state *t)
 {
 	s32 cpu = cpu_for_boost(p, t);

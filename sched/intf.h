@@ -11,7 +11,7 @@
 #define TEMPER_MAX_CPUS 512
 #define TEMPER_MAX_CGROUPS 16384 /* a power of two */
 #define TEMPER_MAX_LEVELS 256 /* of cgroups, below the root */
-#define TEMPER_ABI 9 /* raised whenever a struct below changes its layout */
+#define TEMPER_ABI 10 /* raised whenever a struct below changes its layout */
 #define TEMPER_WATCHDOG_MS 30000 /* a runnable task that waits for longer has the kernel throw the scheduler out */
 
 enum temper_tier {
@@ -55,9 +55,9 @@ struct temper_hist {
 
 struct temper_tier_stats {
 	unsigned long long run_ns;	 /* CPU time used */
-	unsigned long long enqueued;	 /* times a task was queued behind another */
+	unsigned long long enqueued;	 /* times a task was queued, and not placed on an idle CPU */
 	unsigned long long placed_idle;	 /* times a task was placed on an idle CPU at once */
-	unsigned long long preempted;	 /* times a running task was interrupted for a higher tier */
+	unsigned long long preempted;	 /* times a CPU that ran it was claimed for a higher tier */
 	unsigned long long starvation_turns; /* runs granted out of order so that nothing starves */
 	unsigned long long aged;	 /* tasks put to the front of their queue because they had waited long */
 	unsigned long long boosted;	 /* times a task was run out of order since others waited, or might, for what it held */
@@ -70,8 +70,7 @@ struct temper_stats {
 	struct temper_tier_stats tier[NR_TIERS];
 	struct temper_hist gap;		 /* time that background ran on after a higher task claimed its CPU */
 	struct temper_hist loan_back;	 /* time that it ran on after a loan, or its place beside critical work, had ended */
-	unsigned long long gap_kicks;	 /* CPUs claimed from background */
-	unsigned long long rechecks;	 /* exit checks that lost the race with an entry check and were repeated */
+	unsigned long long rechecks;	 /* exit checks that found higher work, or that the CPU may not run what it was about to run, and were repeated */
 	unsigned long long system_over;	 /* times that system tasks had used up their guaranteed share */
 	unsigned long long critical_over; /* times that critical tasks had used up their reservation */
 	unsigned long long crowded;	 /* cgroups, now, that found no slot: neither tier nor limit of theirs is known */
@@ -180,7 +179,7 @@ struct temper_config {
 	unsigned int llcs;	/* last-level caches: several CPUs may share one */
 	unsigned int smt_exclusive; /* no background beside a sibling that runs critical work */
 	unsigned int limits;	/* enum temper_limits, of cgroups that were assigned none of their own */
-	unsigned int read_limits; /* the kernel tells of none: bandwidth.bpf.h */
+	unsigned int read_limits; /* the kernel tells of none: kernel_limits.bpf.h */
 	unsigned long long heartbeat_timeout_ns; /* 0: an orphan stays */
 };
 

@@ -13,13 +13,13 @@
  * A cgroup slot caches which limited one is nearest above it, as it does its tier. Without any limit on the node
  * that is one comparison.
  *
- * Limits: cpu.max of the kernel's cgroups only; before 6.17 it is read (bandwidth.bpf.h). A turn may end late by what a timer
+ * Limits: cpu.max of the kernel's cgroups only; before 6.17 it is read (kernel_limits.bpf.h). A turn may end late by what a timer
  * is late.
  */
 #ifndef TEMPER_LIMIT_BPF_H
 #define TEMPER_LIMIT_BPF_H
 
-#include "bandwidth.bpf.h"
+#include "kernel_limits.bpf.h"
 
 #define MUCH_OWED (10 * MSEC) /* by a cgroup: a task with a short section in the kernel still gets out of it (leave.bpf.h) */
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * CPU limits. While a sched_ext scheduler is attached the kernel does not enforce cpu.max. This scheduler does,
- * where the kernel tells it of them, from 6.17 on, and before that by reading them (bandwidth.bpf.h); elsewhere a node with
+ * where the kernel tells it of them, from 6.17 on, and before that by reading them (kernel_limits.bpf.h); elsewhere a node with
  * limits is left alone.
  */
 #define _XOPEN_SOURCE 700

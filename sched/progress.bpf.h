@@ -27,7 +27,7 @@
 #define TEMPER_PROGRESS_BPF_H
 
 #include "age.bpf.h"
-#include "taken.bpf.h"
+#include "rt_hogs.bpf.h"
 
 #define LEAST_TURN (MSEC / 4)
 #define ASKED_PERIOD (3 * MSEC) /* between turns of tasks that are to end */

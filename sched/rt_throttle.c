@@ -3,7 +3,7 @@
  * RT throttling: real-time tasks are lowered where others wait.
  *
  * Problem: a SCHED_FIFO task that polls keeps all tasks of ours from its CPU, and on 6.12 to 6.19 nothing in the kernel
- * ends that: its watchdog ejects the scheduler after 30 s (taken.bpf.h).
+ * ends that: its watchdog ejects the scheduler after 30 s (rt_hogs.bpf.h).
  *
  * Method: what the kernel's sched_rt_runtime_us did. A thread of SCHED_DEADLINE, which no real-time task can starve,
  * asks the scheduler which CPUs are taken. Where one has been for PATIENCE, and others wait, they have a turn of TURN:

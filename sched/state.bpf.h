@@ -23,7 +23,7 @@ const volatile struct temper_config config SEC(".rodata.config") = {
 	.heartbeat_timeout_ns = 10000 * MSEC,
 };
 
-/* What a round of looks has seen of a queue: look.bpf.h, the only writer. */
+/* What a round of looks has seen of a queue: the round's timer writes it (look.bpf.h, age.bpf.h). */
 struct seen {
 	u64 longest; /* ns that a task has waited */
 	s32 asked;   /* tasks that are to end */
@@ -37,13 +37,13 @@ struct own {
 };
 
 struct cpu_state {
-	u64 free_until;	       /* when it last stopped being idle, or a task of ours stopped; taken.bpf.h */
+	u64 free_until;	       /* when it last stopped being idle, or a task of ours stopped; rt_hogs.bpf.h */
 	bool busy;	       /* as update_idle() said; false before it has said anything */
 	u32 running;	       /* tier of the running task + 1; 0: none of ours */
 	bool protected;	       /* the running task has a protected turn, out of order: its CPU may not be claimed */
 	u64 protected_next;    /* the task about to run is to have one, of so many ns; 0: it is not */
 	u32 taking;	       /* tier + 1 of the task on its way here from a shared queue; 0: none */
-	s32 handoff_pid;       /* the task that waits for this CPU's waker to sleep; 0: none */
+	s32 handoff_pid;       /* end_handoff() of any CPU: the task that waits for this CPU's waker to sleep; 0: none */
 	s32 boost_pid;	       /* donate(), boost_queued() and take_boosted() of any CPU: whom to run for a donor; 0: nobody */
 	u32 boost_tier;	       /* the donor's tier */
 	s32 section_pid;       /* boost_section() of any CPU: boost_pid, where that is to end a section */
@@ -90,27 +90,27 @@ struct task_state {
 	u8 vtime_tier;	  /* tier whose clock dsq_vtime belongs to */
 	u64 vtime[NR_TIERS]; /* what it was when the task left that tier */
 	bool admitted;	  /* counted by its limit among those that wait for a CPU */
-	bool in_gap;	  /* beyond its limit, it may use what nobody wants */
+	bool in_gap;	  /* take_from_throttled() of any CPU: beyond its limit, it may use what nobody wants */
 	u32 queued;	  /* enum queued_as; changed by atomic operations: retract_queued() of any CPU, unthrottle_task() */
 	bool sync_wake;	  /* its waker said that it would sleep */
 	s32 woken_on;
 	s32 queued_cpu;	  /* where it waits: for QUEUED_PINNED, and for who is throttled and will be that */
-	u8 boosted_tier;  /* the donor's */
+	u8 boosted_tier;  /* the donor's; this and the next ones are written by boost() of any waiter */
 	s32 donor;	  /* who waits for boosted_lock */
 	u32 donor_cgroup; /* and the slot of its cgroup */
 	u64 wanted_lock;  /* the kernel lock that it sleeps for; 0: none */
 	u64 boosted_lock; /* donate() of any waiter: the lock that it is to release; 0: none */
 	u64 woken_until;  /* it is about to take boosted_lock, until then; 0: it has it */
-	u64 runnable_at;  /* since when it waits for a CPU */
+	u64 runnable_at;  /* unthrottle_task(), in a timer, too: since when it waits for a CPU */
 	u64 waits_since;  /* since when it has not run, moves and waits for limits among that; 0: it sleeps or runs */
 	u32 limited;	  /* slot of the limit under which it runs; NO_SLOT: none */
 	u64 granted;	  /* ns, of that */
-	u64 prepaid;	  /* ns of the next turn, taken when it was unthrottled */
-	u32 prepaid_by;	  /* slot of the limit from which they were taken */
+	u64 prepaid;	  /* unthrottle_task(): ns of the next turn, taken when it was unthrottled */
+	u32 prepaid_by;	  /* unthrottle_task(): slot of the limit from which they were taken */
 	u64 turn_exec;	  /* sum_exec_runtime as its turn began */
 	u64 beyond_until; /* sum_exec_runtime up to which it goes on beyond its limit, until it has left the kernel; 0: it does not */
-	u64 throttled_at; /* since when it waits for its limit; 0: it has had a turn since */
-	u64 stop_asked_exec; /* sum_exec_runtime + 1 when its process was seen to be asked to stop; 0: it is not */
+	u64 throttled_at; /* unthrottle_task(), too: since when it waits for its limit; 0: it has had a turn since */
+	u64 stop_asked_exec; /* look_at() of a round's timer: sum_exec_runtime + 1 when its process was seen to be asked to stop; 0: it is not */
 	u64 charged_exec; /* sum_exec_runtime up to which it has been charged */
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * scx_temper: strict tiers, and gaps for best-effort work.
+ * scx_temper: strict tiers, and gaps for background work.
  *
  * Tiers: system, critical, standard, background (tier.bpf.h). One shared queue a tier,
  * ordered by virtual time (share.bpf.h), and one a tier and CPU for tasks that only
@@ -338,7 +338,10 @@ void BPF_PROG(temper_running, struct task_struct *p)
 		recheck(tier, cpu);
 }
 
-/* A backstop: a kick that was lost ends here, at the next tick. A protected turn has a timer to end it. */
+/*
+ * Who waits behind a critical task as a task of the system tier sends no kick, and has its turn here. For others it is a
+ * backstop: a kick that was lost ends at the next tick. A protected turn has a timer to end it.
+ */
 SEC("struct_ops/tick")
 void BPF_PROG(temper_tick, struct task_struct *p)
 {

@@ -42,7 +42,7 @@ enum { THROTTLE_QUEUES = 0x100000, MOST_AT_ONCE = 24, FEW = 8, MOST_PASSED = 32 
 
 struct limit_timer {
 	struct bpf_timer timer;
-	u64 read_at; /* its limit: bandwidth.bpf.h */
+	u64 read_at; /* its limit: kernel_limits.bpf.h */
 };
 
 struct {

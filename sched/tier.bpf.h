@@ -61,7 +61,7 @@ struct cgroup_slot {
 	u32 default_tier;
 	u64 policy; /* policy_at(): of which generation, which mode of limits, which tier; written whole */
 	u64 limited; /* limited_at(): as of which limits_gen, the nearest limited cgroup, from this one up; written whole */
-	u64 cgroup;	  /* bandwidth.bpf.h: its address; 0: it is gone, or the kernel tells of limits */
+	u64 cgroup;	  /* kernel_limits.bpf.h: its address; 0: it is gone, or the kernel tells of limits */
 };
 
 struct {

@@ -59,7 +59,6 @@ func (s *Stats) Add(other Stats) {
 	}
 	s.Gap.Add(other.Gap)
 	s.LoanBack.Add(other.LoanBack)
-	s.GapKicks += other.GapKicks
 	s.Rechecks += other.Rechecks
 	s.SystemOver += other.SystemOver
 	s.CriticalOver += other.CriticalOver

@@ -16,7 +16,7 @@ const MaxCgroups = 16384
 const MaxLevels = 256
 
 // ABI is the layout of the maps that this code can read.
-const ABI = 9
+const ABI = 10
 
 // WatchdogMs is how long a runnable task may wait before the kernel throws the scheduler out.
 const WatchdogMs = 30000
@@ -60,7 +60,6 @@ type Stats struct {
 	Tier         [tier.Count]TierStats
 	Gap          Hist
 	LoanBack     Hist
-	GapKicks     uint64
 	Rechecks     uint64
 	SystemOver   uint64
 	CriticalOver uint64

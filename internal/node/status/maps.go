@@ -55,7 +55,7 @@ func (s *Status) fromMaps(m *enforce.Snapshot, monotonic time.Duration) {
 	s.Gap = &Gap{
 		P50US: m.Stats.Gap.Percentile(50), P99US: m.Stats.Gap.Percentile(99),
 		LoanBackP50US: m.Stats.LoanBack.Percentile(50), LoanBackP99US: m.Stats.LoanBack.Percentile(99),
-		Kicks: m.Stats.GapKicks, Rechecks: m.Stats.Rechecks, SystemOver: m.Stats.SystemOver, CriticalOver: m.Stats.CriticalOver,
+		Rechecks: m.Stats.Rechecks, SystemOver: m.Stats.SystemOver, CriticalOver: m.Stats.CriticalOver,
 	}
 }
 

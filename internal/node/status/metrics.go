@@ -38,7 +38,7 @@ var (
 	tierCPU        = declare("counter", "tier_cpu_seconds_total", "CPU time that the tier's tasks used.", "tier")
 	tierQueued     = declare("counter", "tier_queued_total", "Times that a task was queued.", "tier")
 	tierPlaced     = declare("counter", "tier_placed_idle_total", "Times that a task was put on an idle CPU.", "tier")
-	tierPreempt    = declare("counter", "tier_preempted_total", "Times that a task was interrupted for a higher tier.", "tier")
+	tierPreempt    = declare("counter", "tier_preempted_total", "Times that a CPU was claimed from a task of the tier, for a higher one. Interrupts by threads that serve one CPU, and by boosts, are not among them.", "tier")
 	tierStarvation = declare("counter", "tier_starvation_turns_total", "Starvation turns: short ones, out of order, of a tier that higher tiers kept waiting for too long.", "tier")
 	tierAged       = declare("counter", "tier_aged_total", "Tasks that were put to the front of their queue after a long wait.", "tier")
 	tierBoosted    = declare("counter", "tier_boosted_total", "Times that a task was boosted: it ran out of order, since others waited, or might, for a kernel lock that it held.", "tier")
@@ -50,8 +50,7 @@ var (
 
 	gapOverrun   = declare("histogram", "gap_overrun_seconds", "For how long background ran on while a higher tier waited for its CPU.")
 	loanBack     = declare("histogram", "loan_back_seconds", "For how long background ran on in the fence after a loan had ended.")
-	gapKicks     = declare("counter", "gap_kicks_total", "Interrupts that were sent to take a CPU from background.")
-	gapRechecks  = declare("counter", "gap_rechecks_total", "Times that a CPU found higher work on its way into a gap.")
+	gapRechecks  = declare("counter", "gap_rechecks_total", "Times that a CPU found higher work, or that it may not run what it was about to, and looked again.")
 	systemOver   = declare("counter", "system_share_exhausted_total", "Times that the system tier had used up its share.")
 	reserved     = declare("gauge", "reservation_cpus", "CPUs up to which critical comes before standard; no series where it does however much it uses.")
 	criticalOver = declare("counter", "reservation_exhausted_total", "Times that the critical tier had used up its reservation.")
@@ -114,7 +113,6 @@ func (c Collector) Collect(out chan<- prometheus.Metric) {
 	}
 	e.histogram(gapOverrun, s.maps.Stats.Gap)
 	e.histogram(loanBack, s.maps.Stats.LoanBack)
-	e.value(gapKicks, float64(s.Gap.Kicks))
 	e.value(gapRechecks, float64(s.Gap.Rechecks))
 	e.value(systemOver, float64(s.Gap.SystemOver))
 	if s.Loader.Reserves {

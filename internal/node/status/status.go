@@ -91,7 +91,6 @@ type Gap struct {
 	P99US         uint64 `json:"p99_us"`           // at most
 	LoanBackP50US uint64 `json:"loan_back_p50_us"` // at most
 	LoanBackP99US uint64 `json:"loan_back_p99_us"` // at most
-	Kicks         uint64 `json:"kicks"`
 	Rechecks      uint64 `json:"rechecks"`
 	SystemOver    uint64 `json:"system_over"`   // times that the system tier had used up its share
 	CriticalOver  uint64 `json:"critical_over"` // times that the critical tier had used up its reservation

@@ -53,7 +53,7 @@ func snapshot() (*enforce.Snapshot, error) {
 			{SinceNs: 98e9, SeenNs: 99.9e9, TID: 80, Process: 80, Policy: 1, Priority: 50, Starves: 1, Error: int32(unix.ENOTSUP), Comm: [16]byte{'i', 'r', 'q'}},
 		},
 	}
-	perCPU := enforce.Stats{LongestWaitNs: [enforce.WaitCauses]uint64{250e6, 0, 2000e6, 990e6}, GapKicks: 12, Rechecks: 1, SystemOver: 2, CriticalOver: 4}
+	perCPU := enforce.Stats{LongestWaitNs: [enforce.WaitCauses]uint64{250e6, 0, 2000e6, 990e6}, Rechecks: 1, SystemOver: 2, CriticalOver: 4}
 	perCPU.Gap.Bucket[5], perCPU.Gap.Bucket[8] = 98, 2
 	perCPU.LoanBack.Bucket[6], perCPU.LoanBack.Bucket[7] = 99, 1
 	for i := range perCPU.Tier {

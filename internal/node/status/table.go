@@ -39,8 +39,8 @@ func (s *Status) Write(w io.Writer, style Style) {
 		fmt.Fprintln(w)
 		s.writeTiers(out)
 		out.Flush()
-		fmt.Fprintf(w, "\nGap (background ran on while a higher tier waited): p50 %s, p99 %s, %d CPUs claimed, %d rechecks\n",
-			host.Below(s.Gap.P50US), host.Below(s.Gap.P99US), s.Gap.Kicks, s.Gap.Rechecks)
+		fmt.Fprintf(w, "\nGap (background ran on while a higher tier waited): p50 %s, p99 %s, %d rechecks\n",
+			host.Below(s.Gap.P50US), host.Below(s.Gap.P99US), s.Gap.Rechecks)
 		if s.Gap.LoanBackP99US > 0 {
 			fmt.Fprintf(w, "Loans given back (background ran on after its place had been called in): p50 %s, p99 %s\n",
 				host.Below(s.Gap.LoanBackP50US), host.Below(s.Gap.LoanBackP99US))

@@ -20,8 +20,8 @@
  * queue is read without its lock, so what is found may have left. The loader compares id and start time in /proc before
  * it does anything. SCHED_DEADLINE tasks are not looked for: the kernel bounds what they use.
  */
-#ifndef TEMPER_TAKEN_BPF_H
-#define TEMPER_TAKEN_BPF_H
+#ifndef TEMPER_RT_HOGS_BPF_H
+#define TEMPER_RT_HOGS_BPF_H
 
 #include "gap.bpf.h"
 #include "timer.bpf.h"

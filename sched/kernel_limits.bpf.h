@@ -13,8 +13,8 @@
  * Limits: a change is in force after READ_PERIOD, and when a task of the cgroup next begins to run. A quota may be read
  * together with the period before it, and is until the next look.
  */
-#ifndef TEMPER_BANDWIDTH_BPF_H
-#define TEMPER_BANDWIDTH_BPF_H
+#ifndef TEMPER_KERNEL_LIMITS_BPF_H
+#define TEMPER_KERNEL_LIMITS_BPF_H
 
 #include "quota.bpf.h"
 #include "timer.bpf.h"
