@@ -46,22 +46,24 @@ static __always_inline bool is_late(struct cpu_state *c, u32 tier)
  * A whole process was asked to stop. The kernel has told one of its threads, and not us which: that one stops them all as
  * soon as it runs. Another that runs on in user mode would be a duty without an end, ahead of the one that it waits for.
  */
-static __always_inline bool may_stop_its_process(struct task_struct *p, struct task_state *t)
+static __always_inline bool may_stop_its_process(struct task_struct *p, struct task_state *t, struct signal_struct *process)
 {
-	if (!(p->signal->shared_pending.signal.sig[0] & STOP_SIGNAL)) {
+	if (!(process->shared_pending.signal.sig[0] & STOP_SIGNAL)) {
 		t->stop_asked_exec = 0;
 		return false;
 	}
 	if (!t->stop_asked_exec)
 		t->stop_asked_exec = p->se.sum_exec_runtime + 1;
-	return p->signal->nr_threads == 1 || p->se.sum_exec_runtime - t->stop_asked_exec + 1 < TIME_TO_STOP;
+	return process->nr_threads == 1 || p->se.sum_exec_runtime - t->stop_asked_exec + 1 < TIME_TO_STOP;
 }
 
 /* To die, to stop, to freeze or to be traced: somebody waits for it to get that far, as far as its CPU's token bucket goes. */
 static __always_inline bool asked_to_end(struct task_struct *p, struct task_state *t)
 {
-	return ((p->signal->flags & SIGNAL_GROUP_EXIT) || (p->jobctl & JOBCTL_ASKED) ||
-		(p->pending.signal.sig[0] & STOP_SIGNAL) || may_stop_its_process(p, t)) &&
+	struct signal_struct *process = untrusted(p)->signal;
+
+	return ((process->flags & SIGNAL_GROUP_EXIT) || (p->jobctl & JOBCTL_ASKED) ||
+		(p->pending.signal.sig[0] & STOP_SIGNAL) || may_stop_its_process(p, t, process)) &&
 	       may_end_first(p);
 }
 

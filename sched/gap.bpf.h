@@ -204,11 +204,6 @@ static __noinline bool core_is_idle(s32 cpu)
 	return true;
 }
 
-static __always_inline bool may_run_on(struct task_struct *p, s32 cpu)
-{
-	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
-}
-
 /* Claim this CPU, if the task may run there; with claim->whole, only if the whole core is idle. */
 static __noinline bool claim_this(struct task_struct *p, u32 lower, s32 cpu, struct claim *claim)
 {

@@ -45,7 +45,6 @@ static __noinline void claim_for(s32 pid)
 	if (!p)
 		return;
 	t = task_state(p);
-	bpf_rcu_read_lock(); /* for its CPUs: until 6.13, a timer's function does not count as in such a section */
 	if (t && queued_kind(t->queued) == QUEUED_SHARED) {
 		claim.background = t->tier == TIER_BACKGROUND;
 		claim_lower(p, t->tier, IDLE, t->queued_cpu, &claim);
@@ -54,7 +53,6 @@ static __noinline void claim_for(s32 pid)
 		if (claim.was <= IDLE)
 			claim.cpu = t->queued_cpu;
 	}
-	bpf_rcu_read_unlock();
 	bpf_task_release(p);
 	if (claim.cpu >= 0)
 		kick_claimed(&claim);

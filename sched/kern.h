@@ -283,7 +283,6 @@ void scx_bpf_kick_cpu(s32 cpu, u64 flags) __ksym;
 s32 scx_bpf_task_cpu(const struct task_struct *p) __ksym;
 void scx_bpf_exit_bstr(s64 exit_code, char *fmt, u64 *data, u32 data_sz) __ksym;
 void scx_bpf_error_bstr(char *fmt, u64 *data, u32 data_sz) __ksym;
-bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *cpumask) __ksym;
 struct task_struct *bpf_task_from_pid(s32 pid) __ksym;
 void bpf_task_release(struct task_struct *p) __ksym;
 struct cgroup *bpf_cgroup_ancestor(struct cgroup *cgrp, int level) __ksym;
@@ -291,6 +290,12 @@ void bpf_cgroup_release(struct cgroup *cgrp) __ksym;
 extern const struct rq runqueues __ksym; /* one for each CPU */
 
 #include "compat.h"
+
+/*
+ * The same object, to read pointers from. Where one is read from an object that the verifier trusts, it looks through all names
+ * of the kernel's types, several times and on each path, for whether that one is to be trusted, too.
+ */
+#define untrusted(p) bpf_core_cast(p, typeof(*(p)))
 
 /* Stop scheduling; the text reaches the loader as the reason. */
 #define scheduler_error(fmt, args...)                                               \

@@ -103,7 +103,7 @@ static __always_inline bool in_rcu_section(struct task_struct *p)
 /* Does it wait in the call, and nobody for it? */
 static __always_inline bool waits_in_call(struct task_struct *p, struct task_state *t)
 {
-	return t->beyond_until == HAS_LEFT && !p->migration_pending && !in_rcu_section(p);
+	return t->beyond_until == HAS_LEFT && !untrusted(p)->migration_pending && !in_rcu_section(p);
 }
 
 /* It goes on from the call, and will be elsewhere. */

@@ -51,7 +51,7 @@ __noinline bool look_at(s32 pid, u64 now)
 	bool may_go = false, lost = false;
 
 	if (p && t) {
-		bpf_rcu_read_lock(); /* its mask of CPUs is read */
+		bpf_rcu_read_lock(); /* age() goes through a queue */
 		if (kind == QUEUED_THROTTLED) {
 			may_go = may_go_now(p, t, mark - QUEUED_THROTTLED, now);
 			if (!may_go && in_section(p) && !waits_in_call(p, t))

@@ -63,17 +63,17 @@ static __always_inline u32 tier_of_group(struct task_state *t)
  */
 static __always_inline bool parent_waits_for(struct task_struct *p)
 {
-	struct completion *done = p->vfork_done;
+	struct completion *done = untrusted(p)->vfork_done;
 	struct list_head *line, *first;
 
-	if (!done || !p->real_parent)
+	if (!done)
 		return false;
 	line = (void *)((u64)done + bpf_core_field_offset(struct completion, wait.task_list));
 	first = BPF_CORE_READ(line, next);
 	if (!first || first == line)
 		return false;
 	first = (void *)((u64)first - bpf_core_field_offset(struct swait_queue, task_list));
-	return BPF_CORE_READ((struct swait_queue *)first, task) == p->real_parent;
+	return BPF_CORE_READ((struct swait_queue *)first, task) == untrusted(p)->real_parent;
 }
 
 /* The tier that a task belongs to, whatever it does just now. */
@@ -135,20 +135,20 @@ static __noinline u32 enter_tier(struct task_struct *p, struct task_state *t, u6
 			tell_fence(true, now);
 	} else if (t->active_tier != home) {
 		/* The tier map was changed, which tells nobody. */
-		deactivate(p, t);
+		deactivate(p, t, now);
 		activate(t, home, p->scx.weight);
 	}
 	t->tier = tier_of(p, t, home, now);
 	/* Whoever finds a CPU idle is in no queue, and is compared with those that are when its turn ends. */
 	if (wakes || t->vtime_tier != t->tier)
-		queue_position(p, t);
+		queue_position(p, t, now);
 	return t->tier;
 }
 
 /* It is runnable no longer, or no longer ours. */
-static void leave_tier(struct task_struct *p, struct task_state *t)
+static void leave_tier(struct task_struct *p, struct task_state *t, u64 now)
 {
-	deactivate(p, t);
+	deactivate(p, t, now);
 	if (config.loan == LOAN_IDLE && !critical_active)
 		tell_fence(false, 0);
 }

@@ -27,24 +27,31 @@ static u64 arrivals[NR_TIERS]; /* tasks ever published */
 static u64 may_find[NR_TIERS][MASK_WORDS];
 static u64 invited[NR_TIERS][MASK_WORDS]; /* CPUs for which somebody was queued since they last looked in vain */
 
-/* CPUs w * 64 and on that a task may run on; whoever may run on as many as there are is taken to run on all. */
+/* CPUs w * 64 and on that a task may run on: each word at a place of its own, since the verifier wants that to be a constant. */
 static __always_inline u64 allowed_word(struct task_struct *p, u32 w)
 {
-	u64 word = 0;
+	const struct cpumask *mask = untrusted(p)->cpus_ptr;
 
-	if ((u32)p->nr_cpus_allowed >= config.nr_online)
-		return ~0ULL;
-	bpf_probe_read_kernel(&word, sizeof(word), (void *)p->cpus_ptr + w * sizeof(word));
-	return word;
+#pragma unroll
+	for (u32 n = 0; n < MASK_WORDS; n++)
+		if (w == n || config.nr_cpus <= 64 * (n + 1))
+			return mask->bits[n];
+	return 0;
+}
+
+/* Global, so that the verifier follows it once. */
+__noinline bool may_run_on(struct task_struct *p __arg_trusted, s32 cpu)
+{
+	return allowed_word(p, (u32)cpu / 64) >> ((u32)cpu % 64) & 1;
 }
 
 /* A task is queued for this tier. Was any of its CPUs not to find it? Partner: gave_up(). */
 static __noinline bool invite(struct task_struct *p, u32 tier)
 {
-	bool any = false;
+	bool all = (u32)p->nr_cpus_allowed >= config.nr_online, any = false;
 
 	for (u32 w = 0; w < MASK_WORDS && w * 64 < config.nr_cpus; w++) {
-		u64 *may = &may_find[tier % NR_TIERS][w], *news = &invited[tier % NR_TIERS][w], bits = allowed_word(p, w);
+		u64 *may = &may_find[tier % NR_TIERS][w], *news = &invited[tier % NR_TIERS][w], bits = all ? ~0ULL : allowed_word(p, w);
 
 		if (bits & ~*(volatile u64 *)news)
 			ordered_or(news, bits);

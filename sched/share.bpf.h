@@ -100,7 +100,7 @@ static void set_cgroup_weight(struct cgroup *cgrp, u32 weight)
 	struct cgroup_slot *s = slot_at(slot_of(cgrp)), *parent;
 	s64 delta[NR_SUMS] = {};
 
-	if (!s || s->id != cgrp->kn->id)
+	if (!s || s->id != untrusted(cgrp)->kn->id)
 		return;
 	bpf_spin_lock(&s->lock);
 	s->weight = weight;
@@ -118,9 +118,9 @@ static void set_cgroup_weight(struct cgroup *cgrp, u32 weight)
 }
 
 /* Critical and standard tasks in one queue share by all weights of both. */
-static __always_inline bool shares_with_services(struct task_state *t)
+static __always_inline bool shares_with_services(struct task_state *t, u64 now)
 {
-	return critical_is_over() && t->tier == TIER_STANDARD && (t->active_tier == TIER_CRITICAL || t->active_tier == TIER_STANDARD);
+	return critical_is_over(now) && t->tier == TIER_STANDARD && (t->active_tier == TIER_CRITICAL || t->active_tier == TIER_STANDARD);
 }
 
 static __always_inline bool share_once(u32 *index, u64 tier, u64 *weight, u64 *share)
@@ -148,25 +148,23 @@ __noinline u64 share_of(u32 index, u32 tier, u32 task_weight)
 	return share ?: 1;
 }
 
-static __always_inline struct own *own_of(struct task_struct *p, u32 tier)
+static __always_inline struct own *own_of(s32 cpu, u32 tier)
 {
-	return &cpu_state(scx_bpf_task_cpu(p))->own[tier % NR_TIERS];
+	return &cpu_state(cpu)->own[tier % NR_TIERS];
 }
 
-static __always_inline bool ran_lately(struct own *own)
+static __always_inline bool ran_lately(struct own *own, u64 now)
 {
-	return own->share && (s64)(clock_ns() - own->ran_at) < (s64)OWN_LASTS;
+	return own->share && (s64)(now - own->ran_at) < (s64)OWN_LASTS;
 }
 
 /* By one that is due next to nothing nobody is measured, where there is another. */
-static __always_inline void note_own(struct task_struct *p, u32 tier, u64 share, u64 vtime)
+static __always_inline void note_own(struct task_struct *p, struct own *own, u64 share, u64 vtime, u64 now)
 {
-	struct own *own = own_of(p, tier);
-
-	if (own->pid != p->pid && share < own->share && ran_lately(own))
+	if (own->pid != p->pid && share < own->share && ran_lately(own, now))
 		return;
 	own->share = share;
-	own->ran_at = clock_ns();
+	own->ran_at = now;
 	own->vtime = vtime;
 	own->pid = p->pid;
 }
@@ -176,12 +174,11 @@ static __always_inline void note_own(struct task_struct *p, u32 tier, u64 share,
  * has active, it would come before each of many. What serves this CPU counts as one of them, however much system has elsewhere,
  * and is compared with them alone: its time starts from theirs, and not from the clock, which those of other CPUs move.
  */
-static __always_inline u64 vtime_beside_own(struct task_struct *p, u32 tier, u64 share, u64 used)
+static __always_inline u64 vtime_beside_own(struct task_struct *p, struct own *own, u64 share, u64 used, u64 now)
 {
-	struct own *own = own_of(p, tier);
 	u64 vtime = p->scx.dsq_vtime;
 
-	if (ran_lately(own)) {
+	if (ran_lately(own, now)) {
 		if (serves_one_cpu(p) || own->share < share)
 			share = own->share;
 		if (serves_one_cpu(p) && (s64)(vtime - own->vtime) < 0)
@@ -191,7 +188,7 @@ static __always_inline u64 vtime_beside_own(struct task_struct *p, u32 tier, u64
 }
 
 /* Charge a running task, and the tier that it belongs to, for the CPU time since it was last charged. */
-static void charge(struct task_struct *p, struct task_state *t)
+static void charge(struct task_struct *p, struct task_state *t, u64 now)
 {
 	u64 used = p->se.sum_exec_runtime - t->charged_exec;
 	u32 home = t->active_tier;
@@ -204,46 +201,49 @@ static void charge(struct task_struct *p, struct task_state *t)
 		return;
 	t->charged_exec += used;
 	s->tier[home].run_ns += used;
-	u64 share = share_of(t->cgroup, shares_with_services(t) ? SERVICES : home, t->active_weight);
+	u64 share = share_of(t->cgroup, shares_with_services(t, now) ? SERVICES : home, t->active_weight);
+	s32 cpu = scx_bpf_task_cpu(p);
+	struct own *own = own_of(cpu, t->tier);
 
 	if (home == TIER_SYSTEM && t->tier != TIER_SYSTEM) {
-		set_vtime(p, vtime_beside_own(p, t->tier, share, used));
+		set_vtime(p, vtime_beside_own(p, own, share, used, now));
 	} else {
 		u64 vtime = p->scx.dsq_vtime + used * WHOLE / share;
 
 		set_vtime(p, vtime);
 		if (home == t->tier)
-			note_own(p, home, share, vtime);
+			note_own(p, own, share, vtime, now);
 	}
-	charge_buckets(p, home, t->tier, used);
+	charge_buckets(p, cpu, home, t->tier, used);
 }
 
 /* What it has used is charged where it was counted. */
-static void deactivate(struct task_struct *p, struct task_state *t)
+static void deactivate(struct task_struct *p, struct task_state *t, u64 now)
 {
 	if (!t->active)
 		return;
-	charge(p, t);
+	charge(p, t, now);
 	t->active = false;
 	count_active(t, -1);
 }
 
 /* From where on a task may stand: with no more than a slice of credit. */
-static __always_inline u64 oldest_position(struct task_struct *p, u32 tier)
+static __always_inline u64 oldest_position(struct task_struct *p, u32 tier, struct own *own, u64 now)
 {
-	if (tier != TIER_SYSTEM && serves_one_cpu(p) && ran_lately(own_of(p, tier)))
-		return own_of(p, tier)->vtime;
+	if (tier != TIER_SYSTEM && serves_one_cpu(p) && ran_lately(own, now))
+		return own->vtime;
 	return tier_clock[tier] - slice_ns[tier];
 }
 
 /* Where in its tier's queue a task stands: its own virtual time in that tier. */
-static u64 queue_position(struct task_struct *p, struct task_state *t)
+static u64 queue_position(struct task_struct *p, struct task_state *t, u64 now)
 {
 	u32 tier = t->tier, last = t->vtime_tier;
 
 	if (tier >= NR_TIERS)
 		return 0;
-	u64 position = oldest_position(p, tier);
+	struct own *own = own_of(scx_bpf_task_cpu(p), tier);
+	u64 position = oldest_position(p, tier, own, now);
 
 	/* Virtual times of different tiers cannot be compared. Who goes back and forth gets no credit for it. */
 	if (last != tier) {
@@ -256,8 +256,8 @@ static u64 queue_position(struct task_struct *p, struct task_state *t)
 		set_vtime(p, position);
 	else
 		position = p->scx.dsq_vtime;
-	if (own_of(p, tier)->pid == p->pid)
-		own_of(p, tier)->vtime = position;
+	if (own->pid == p->pid)
+		own->vtime = position;
 	return position;
 }
 

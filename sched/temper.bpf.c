@@ -69,7 +69,7 @@ s32 BPF_PROG(temper_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_fl
 		return prev_cpu;
 	/* Whichever comes first, its waker's CPU or another, takes it from the queue: enqueue_shared(). */
 	t->woken_on = bpf_get_smp_processor_id();
-	t->sync_wake = (wake_flags & WAKE_SYNC) && bpf_cpumask_test_cpu(t->woken_on, p->cpus_ptr);
+	t->sync_wake = (wake_flags & WAKE_SYNC) && may_run_on(p, t->woken_on);
 	if (t->sync_wake)
 		return prev_cpu;
 	u32 tier = enter_tier(p, t, claim.now);
@@ -104,7 +104,7 @@ static void enqueue_pinned(struct task_struct *p, struct task_state *t, u64 now,
 		return;
 	}
 	publish_queued(p, t, true, claim.cpu);
-	dsq_insert_vtime(p, pinned_queue(claim.cpu, tier), slice_ns[tier], queue_position(p, t), enq_flags);
+	dsq_insert_vtime(p, pinned_queue(claim.cpu, tier), slice_ns[tier], queue_position(p, t, now), enq_flags);
 	claim.was = claim_only(tier, claim.cpu, now);
 	if (claim.was <= IDLE)
 		kick_claimed(&claim);
@@ -120,7 +120,7 @@ static void enqueue_shared(struct task_struct *p, struct task_state *t, u64 now,
 		return;
 	claim.background = tier == TIER_BACKGROUND;
 	publish_queued(p, t, false, near);
-	dsq_insert_vtime(p, shared_queue(tier), slice_ns[tier], queue_position(p, t), enq_flags);
+	dsq_insert_vtime(p, shared_queue(tier), slice_ns[tier], queue_position(p, t, now), enq_flags);
 	claim_lower(p, IDLE - 1, IDLE, near, &claim);
 	if (claim.cpu < 0 && begin_handoff(p, t))
 		return;
@@ -217,7 +217,7 @@ void BPF_PROG(temper_dispatch, s32 cpu, struct task_struct *prev)
 	c->protected_next = 0;
 	c->boosted_section = false;
 	if (t) {
-		charge(prev, t);
+		charge(prev, t, now);
 		if (t->limited != NO_SLOT) {
 			pay_turn(prev, t);
 			over = turn_must_end(prev, t, now);
@@ -235,7 +235,7 @@ void BPF_PROG(temper_dispatch, s32 cpu, struct task_struct *prev)
 		change_tier(prev, t, cpu, now);
 		limit_lag(prev, t);
 		/* Where it may not stay, the kernel fetches it; where it has to wait, it is queued anew. */
-		if (bpf_cpumask_test_cpu(cpu, prev->cpus_ptr) && (!over || t->in_gap))
+		if (may_run_on(prev, cpu) && (!over || t->in_gap))
 			prev_tier = t->tier;
 	}
 	overdue = overdue_tier(cpu, prev_tier, now, &turn);
@@ -316,7 +316,7 @@ void BPF_PROG(temper_running, struct task_struct *p)
 	begin_turn(p, t, cpu, now);
 	count_wait(tier, now - t->runnable_at);
 	end_handoff(p, t, cpu, now);
-	charge(p, t);
+	charge(p, t, now);
 	advance_clock(p, t);
 	c->running = tier + 1;
 	c->claimed_at = 0;
@@ -366,7 +366,7 @@ void BPF_PROG(temper_stopping, struct task_struct *p, bool runnable)
 		return;
 	/* Whoever interrupts background waits for this CPU now: background is charged when it goes on. */
 	if (t->tier != TIER_BACKGROUND)
-		charge(p, t);
+		charge(p, t, now);
 	if (t->limited != NO_SLOT)
 		end_turn(p, t, cpu);
 	end_claim(c, t->tier, now);
@@ -377,7 +377,7 @@ void BPF_PROG(temper_stopping, struct task_struct *p, bool runnable)
 	c->protected = false;
 	end_section(c, now);
 	if (!runnable) {
-		leave_tier(p, t);
+		leave_tier(p, t, now);
 		donate(p, t, cpu);
 		return;
 	}
@@ -394,11 +394,12 @@ SEC("struct_ops/disable")
 void BPF_PROG(temper_disable, struct task_struct *p)
 {
 	struct task_state *t = task_state(p);
+	u64 now = clock_ns();
 
 	if (!t)
 		return;
-	retract_queued(t, clock_ns());
-	leave_tier(p, t);
+	retract_queued(t, now);
+	leave_tier(p, t, now);
 	t->waits_since = 0;
 }
 
@@ -443,7 +444,7 @@ void BPF_PROG(temper_set_weight, struct task_struct *p, u32 weight)
 
 	if (!t || !t->active || t->active_weight == weight)
 		return;
-	deactivate(p, t);
+	deactivate(p, t, clock_ns());
 	activate(t, t->active_tier, weight);
 }
 
@@ -473,7 +474,7 @@ void BPF_PROG(temper_cgroup_move, struct task_struct *p, struct cgroup *from, st
 
 	if (!t)
 		return;
-	deactivate(p, t);
+	deactivate(p, t, clock_ns());
 	enter_cgroup(t, to);
 }
 

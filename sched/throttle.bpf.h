@@ -103,7 +103,7 @@ static __noinline bool comes_first(struct task_state *t, u32 by)
 
 static void throttle(struct task_struct *p, struct task_state *t, u32 by, u64 now, u64 enq_flags)
 {
-	queue_position(p, t);
+	queue_position(p, t, now);
 	/* Others took the time that it was unthrottled for, or the kernel took it out: for a new priority, or in leave.bpf.h's call. */
 	if (!t->throttled_at)
 		t->throttled_at = now;
@@ -518,7 +518,7 @@ static s32 open_limit(struct cgroup *cgrp, struct scx_cgroup_init_args *args)
 	struct temper_limit *l = limit_at(index);
 	s32 err;
 
-	if (!s || !l || !timer || s->id != cgrp->kn->id)
+	if (!s || !l || !timer || s->id != untrusted(cgrp)->kn->id)
 		return 0; /* it shares its parent's slot */
 	err = scx_bpf_create_dsq(throttle_queue(index), -1);
 	if (err)
@@ -545,7 +545,7 @@ static void change_limit(struct cgroup *cgrp, u64 period_us, u64 quota_us, u64 b
 	u32 index = slot_of(cgrp);
 	struct cgroup_slot *s = slot_at(index);
 
-	if (!s || s->id != cgrp->kn->id)
+	if (!s || s->id != untrusted(cgrp)->kn->id)
 		return;
 	set_limit(index, quota_ns(quota_us), period_us * USEC, burst_us * USEC);
 	start_unthrottling(index, 0);
@@ -556,7 +556,7 @@ static void close_limit(struct cgroup *cgrp)
 	u32 index = slot_of(cgrp);
 	struct cgroup_slot *s = slot_at(index);
 
-	if (!s || index == NO_SLOT || s->id != cgrp->kn->id)
+	if (!s || index == NO_SLOT || s->id != untrusted(cgrp)->kn->id)
 		return;
 	s->cgroup = 0;
 	set_limit(index, 0, 0, 0);

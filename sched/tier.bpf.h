@@ -150,7 +150,7 @@ static __noinline u32 shared_slot(struct cgroup *cgrp)
 
 static u32 stored_slot(struct cgroup *cgrp)
 {
-	u32 slot = known_slot(cgrp->kn->id);
+	u32 slot = known_slot(untrusted(cgrp)->kn->id);
 
 	return slot == NO_SLOT ? shared_slot(cgrp) : slot;
 }
@@ -173,7 +173,7 @@ static bool has_name(struct cgroup *cgrp, const char *name, u32 size)
 {
 	char text[16] = {};
 
-	bpf_probe_read_kernel_str(text, sizeof(text), cgrp->kn->name);
+	bpf_probe_read_kernel_str(text, sizeof(text), untrusted(cgrp)->kn->name);
 	for (u32 i = 0; i < size && i < sizeof(text); i++)
 		if (text[i] != name[i])
 			return false;
@@ -310,7 +310,7 @@ static void open_slot(struct cgroup *cgrp, u32 weight)
 	struct cgroup *above = cgrp->level > 0 ? bpf_cgroup_ancestor(cgrp, cgrp->level - 1) : NULL;
 	u32 parent = above ? stored_slot(above) : NO_SLOT, parent_index = parent & ~SHARED_SLOT, index;
 	struct cgroup_slot *s, *its = NULL;
-	u64 id = cgrp->kn->id;
+	u64 id = untrusted(cgrp)->kn->id;
 
 	if (above)
 		bpf_cgroup_release(above);
@@ -340,7 +340,7 @@ static void open_slot(struct cgroup *cgrp, u32 weight)
 
 static void close_slot(struct cgroup *cgrp)
 {
-	u64 id = cgrp->kn->id;
+	u64 id = untrusted(cgrp)->kn->id;
 	u32 index = known_slot(id);
 
 	if (index == NO_SLOT) {

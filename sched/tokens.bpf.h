@@ -83,9 +83,9 @@ static __always_inline u32 reserved_mcpu(void)
 static u64 critical_over_at; /* when a critical task last found nothing left */
 
 /* Does critical share with standard? Not only in the moments between what it earns and what it pays. */
-static __always_inline bool critical_is_over(void)
+static __always_inline bool critical_is_over(u64 now)
 {
-	return config.reservation && critical_over_at && clock_ns() - critical_over_at < CRITICAL_BURST;
+	return config.reservation && critical_over_at && now - critical_over_at < CRITICAL_BURST;
 }
 
 static u32 tier_of_critical(u64 now)
@@ -97,9 +97,9 @@ static u32 tier_of_critical(u64 now)
 	return TIER_STANDARD;
 }
 
-static __always_inline struct token_bucket *on_its_cpu(struct token_bucket *buckets, struct task_struct *p)
+static __always_inline struct token_bucket *of_cpu(struct token_bucket *buckets, s32 cpu)
 {
-	return &buckets[(u32)scx_bpf_task_cpu(p) % MAX_CPUS];
+	return &buckets[(u32)cpu % MAX_CPUS];
 }
 
 static __always_inline u64 system_share(void)
@@ -125,27 +125,27 @@ __noinline u32 tier_of_system(u32 cpu, bool may_be_anybodys, u64 now)
 /* May a task that is to end come first, on the CPU that it is on? */
 static __noinline bool may_end_first(struct task_struct *p)
 {
-	return has_tokens(on_its_cpu(ending_buckets, p), ENDING_MCPU, ENDING_BURST, ENDING_BURST, clock_ns());
+	return has_tokens(of_cpu(ending_buckets, scx_bpf_task_cpu(p)), ENDING_MCPU, ENDING_BURST, ENDING_BURST, clock_ns());
 }
 
 /* May a thread that serves one CPU come first there? */
 static __noinline bool may_serve_first(struct task_struct *p)
 {
-	return has_tokens(on_its_cpu(serving_buckets, p), SERVING_MCPU, SERVING_BURST, SERVING_DEBT, clock_ns());
+	return has_tokens(of_cpu(serving_buckets, scx_bpf_task_cpu(p)), SERVING_MCPU, SERVING_BURST, SERVING_DEBT, clock_ns());
 }
 
 /*
  * A task that belongs to tier `home` has run in `tier`. Who comes before its own tier is to end or is boosted for a
  * moment: both are charged, and a boost asks no bucket.
  */
-static __always_inline void charge_buckets(struct task_struct *p, u32 home, u32 tier, u64 used)
+static __always_inline void charge_buckets(struct task_struct *p, s32 cpu, u32 home, u32 tier, u64 used)
 {
 	if (serves_one_cpu(p)) {
-		spend_tokens(on_its_cpu(serving_buckets, p), used);
+		spend_tokens(of_cpu(serving_buckets, cpu), used);
 		return;
 	}
 	if (tier == TIER_SYSTEM)
-		spend_tokens(on_its_cpu(home == TIER_SYSTEM ? system_buckets : ending_buckets, p), used);
+		spend_tokens(of_cpu(home == TIER_SYSTEM ? system_buckets : ending_buckets, cpu), used);
 	if (home == TIER_SYSTEM)
 		spend_tokens(&system_bucket, used);
 	else if (config.reservation && home == TIER_CRITICAL && tier == TIER_CRITICAL)
