@@ -9,9 +9,10 @@ CC ?= gcc
 # For all of Go, whether it builds, tests or vets: with flags of its own, each would have every library compiled anew.
 # -trimpath and -buildvcs=false: equal sources give equal programs, committed or not, and the lab's hashes stay.
 # -vet=off: 'make lint' vets tests, too, and would read every library once more for another set of checks.
+# -count=1: of files outside of a module, and of what a test's commands read, go does not notice that they have changed.
 # What the user has set stays.
 export CGO_ENABLED := 0
-FLAGS := -trimpath -buildvcs=false -vet=off
+FLAGS := -trimpath -buildvcs=false -vet=off -count=1
 export GOFLAGS := $(filter-out $(FLAGS),$(GOFLAGS)) $(FLAGS)
 STATIC := -ldflags='-s -w'
 CFLAGS_GUEST := -O2 -Wall -Wextra -Werror -D_GNU_SOURCE -static -pthread
@@ -96,27 +97,26 @@ test-services:
 	nice $(MAKE) --jobs=1 test-kubernetes pathfence-go-test pathfence-test
 	$(MAKE) --jobs=1 pathfence-java-test
 
-# -count=1: of files outside of a module go does not notice that they have changed.
 test-unit: temper temper-lab kubectl-temper temper-agent temper-controller sched ## the tests that need no guest
 	$(GO) test ./...
-	$(GO) test -count=1 -tags object ./test/object .
-	cd tools/chart && $(GO) test -count=1 .
-	cd tools/alerts && $(GO) test -count=1 .
+	$(GO) test -tags object ./test/object .
+	cd tools/chart && $(GO) test .
+	cd tools/alerts && $(GO) test .
 	cd tools/sbom && $(GO) test .
 
 kubernetes: ## etcd, kube-apiserver, kube-scheduler and helm from source, in build/kubernetes/: tests run against them; the first time takes 8 minutes
 	scripts/kubernetes.sh build/kubernetes etcd kube-apiserver kube-scheduler helm
 
 test-kubernetes: kubernetes kubectl-temper temper-agent temper-controller ## what Temper adds to a cluster, in a real API server
-	TEMPER_KUBERNETES=$(CURDIR)/build/kubernetes $(GO) test -count=1 -timeout 35m -tags kubernetes ./test/kubernetes
-	cd tools/chart && TEMPER_KUBERNETES=$(CURDIR)/build/kubernetes $(GO) test -count=1 -tags kubernetes -run 'RandomValues|Platforms|QuotaForClasses|SCC' .
+	TEMPER_KUBERNETES=$(CURDIR)/build/kubernetes $(GO) test -timeout 35m -tags kubernetes ./test/kubernetes
+	cd tools/chart && TEMPER_KUBERNETES=$(CURDIR)/build/kubernetes $(GO) test -tags kubernetes -run 'RandomValues|Platforms|QuotaForClasses|SCC' .
 
 scale: kubernetes temper-agent ## what the agent takes on a node of 110 pods, and with 20 pods a second: records/agent; an API server that is away for 10 minutes; takes 17
-	TEMPER_KUBERNETES=$(CURDIR)/build/kubernetes $(GO) test -count=1 -v -tags kubernetes,scale -timeout 40m ./test/kubernetes \
+	TEMPER_KUBERNETES=$(CURDIR)/build/kubernetes $(GO) test -v -tags kubernetes,scale -timeout 40m ./test/kubernetes \
 		-run 'TestScale|TestAnAPIServerThatGoes' -away 10m -records $(CURDIR)/records/agent
 
 capacity-scale: ## what the planner finds for 1,000 nodes and 20,000 pods within a minute, and what that takes; takes 2 minutes on 2 CPUs
-	$(GO) test -count=1 -v -tags scale -timeout 20m ./internal/capacity/plan -run TestSize
+	$(GO) test -v -tags scale -timeout 20m ./internal/capacity/plan -run TestSize
 
 kubernetes-node: lab-deps kubernetes ## what a whole cluster needs beside: controllers, kubelet, containerd; another 5 minutes
 	nice scripts/kubernetes.sh build/kubernetes kube-controller-manager kubelet kubectl \
@@ -213,7 +213,7 @@ test-lab: build ## the lab is deterministic, and Temper keeps its bars against s
 	bin/temper-lab bench compare build/lab-1.json build/lab-2.json
 	@# It leaves as its command does, also where something that was started goes on.
 	bin/temper-lab exec --timeout 60s -- sh -c 'sleep 1000 & exit 3'; [ $$? = 3 ]
-	$(GO) test -count=1 -timeout 30m -tags lab ./test/lab
+	$(GO) test -timeout 30m -tags lab ./test/lab
 	rm -rf build/guard
 	$(MEASURE_GUARD) --seeds 1
 	$(JUDGE_GUARD) || { $(MEASURE_GUARD) --seeds 2-3 && $(JUDGE_GUARD) || { cat build/guard.txt; exit 1; }; }
@@ -262,7 +262,7 @@ chart: ## the Helm chart's archive, build/charts/temper-VERSION.tgz
 	cd tools/chart && $(GO) run . package ../../charts/temper ../../build/charts
 
 version: ## write what VERSION says to the files that are read without a build; then 'make generate docs'
-	$(GO) test . -run '^TestFilesStateTheVersion$$' -count=1 -args -write-version
+	$(GO) test . -run '^TestFilesStateTheVersion$$' -args -write-version
 
 GENERATED := api/*/zz_generated.deepcopy.go charts/temper/crds/*.yaml packaging/kubernetes/*.yaml packaging/kubernetes/crds/*.yaml
 lint: ## formatting, vet, the scheduler's headers, and whether the generated source is up to date

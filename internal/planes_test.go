@@ -41,7 +41,7 @@ func TestPlanesStandOnEachOther(t *testing.T) {
 		"base":     nil,
 		"node":     {"internal/base"},
 		"path":     {"internal/base", "pathfence/go"},
-		"cluster":  {"internal/base", "internal/node", "packaging/kubernetes", "api"},
+		"cluster":  {"internal/base", "internal/node", "internal/path", "packaging/kubernetes", "api"},
 		"capacity": {"internal/base", "internal/cluster/policy", "internal/cluster/fleet", "internal/cluster/manifest", "packaging/kubernetes", "api"},
 		// What plans for a cluster knows no client of it.
 		"capacity/snapshot":   {"internal/base", "api"},

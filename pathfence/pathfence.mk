@@ -25,7 +25,7 @@ pathfence-example: pathfence-build pathfence-top ## install the C++ library in b
 
 pathfence-test: pathfence-build pathfence-bench-build pathfence-example ## the C++ tests: vectors, leaks, wire, Thrift servers and clients; an example; a short run of the benchmark
 	cd pathfence/cpp && ctest --preset release
-	$(GO) test -tags pathfence -count=1 ./pathfence/bench -args -node $(BENCH)/pathfence-bench-node
+	$(GO) test -tags pathfence ./pathfence/bench -args -node $(BENCH)/pathfence-bench-node
 
 pathfence-go-test: ## the Go tests: the algorithm with its vectors and simulation; HTTP and gRPC servers, with the race detector
 	cd pathfence/go && $(GO) test ./core/... ./internal/... ./pathfenceprom
@@ -38,7 +38,7 @@ pathfence-java-test: pathfence-bench-build ## the Java tests, and the example an
 	$(PATHFENCE_MVN) install
 	cd pathfence/examples/java && $(MVN) --quiet package
 	$(BENCH_MVN) package
-	$(GO) test -tags pathfence -count=1 ./pathfence/bench -args -node $(BENCH)/pathfence-bench-node -java $(BENCH_JAR)
+	$(GO) test -tags pathfence ./pathfence/bench -args -node $(BENCH)/pathfence-bench-node -java $(BENCH_JAR)
 
 # All C++ tests run under both, with fewer operations; but ThreadSanitizer without Thrift: the distribution's library is not
 # instrumented, and hand-overs through it are reported; whether each is the library's has not been proven.
@@ -48,10 +48,10 @@ pathfence-sanitize: ## the C++ tests under ThreadSanitizer and AddressSanitizer
 	done
 
 pathfence-vectors: ## write the test vectors from the reference model
-	cd pathfence/go && $(GO) test ./core -run '^TestVectorsAreUpToDate$$' -count=1 -args -write-vectors
+	cd pathfence/go && $(GO) test ./core -run '^TestVectorsAreUpToDate$$' -args -write-vectors
 
 pathfence-simulation: ## the simulation's table: all arms, scales, disturbances and traces
-	@cd pathfence/go && $(GO) test ./core/sim -run '^TestTable$$' -count=1 -timeout 0 -v -args -all
+	@cd pathfence/go && $(GO) test ./core/sim -run '^TestTable$$' -timeout 0 -v -args -all
 
 pathfence-bench-build: ## the benchmark's programs, in build/pathfence/bench/
 	cmake -S pathfence/bench/cpp -B $(BENCH) >/dev/null
