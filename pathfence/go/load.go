@@ -1,6 +1,7 @@
 package pathfence
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -117,14 +118,14 @@ type watched struct {
 	fence *Fence
 	file  string
 	told  func(error)
-	read  bool        // at all
-	seen  os.FileInfo // as it was read last; nil: there was none
-	wrong string      // what was told of it; "": it is in force
+	read  bool   // at all
+	seen  []byte // as it was read last: its time and size may stay the same when it changes
+	wrong string // what was told of it; "": it is in force
 }
 
 func (w *watched) look() {
-	now, _ := os.Stat(w.file) // nil: there is none, which reading it tells
-	changed := !w.read || !sameVersion(w.seen, now)
+	now, _ := os.ReadFile(w.file) // nil where that fails, which loading it tells
+	changed := !w.read || !bytes.Equal(w.seen, now)
 	if !changed && w.wrong == "" {
 		return
 	}
@@ -138,13 +139,6 @@ func (w *watched) look() {
 	if w.told != nil && (changed || w.wrong != before) {
 		w.told(err)
 	}
-}
-
-func sameVersion(a, b os.FileInfo) bool {
-	if a == nil || b == nil {
-		return a == nil && b == nil
-	}
-	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
 func (f *Fence) reloadFrom(file string) error {

@@ -1,6 +1,7 @@
 package pathfence_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -116,6 +117,20 @@ func TestAWatchedFileIsPutInForce(t *testing.T) {
 	is(5, `pathfence: PATHFENCE_OFF is "perhaps"`)
 	t.Setenv("PATHFENCE_OFF", "0")
 	is(6, "")
+	// Nor does a file have to look changed to be so.
+	whole, err := os.Stat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same, err := os.OpenFile(name, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = same.WriteString(`{"workers": 7}`)
+	if err := errors.Join(err, same.Close(), os.Chtimes(name, whole.ModTime(), whole.ModTime())); err != nil {
+		t.Fatal(err)
+	}
+	is(7, "")
 	select {
 	case err := <-told:
 		t.Errorf("it tells %v of a file that has not changed", err)

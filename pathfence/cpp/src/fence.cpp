@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "temper/pathfence/fence.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <exception>
+#include <fstream>
 #include <iostream>
+#include <iterator>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
+#include <string>
 #include <thread>
-#include <tuple>
 
 namespace temper::pathfence {
 namespace {
@@ -21,13 +21,14 @@ Time steady() { return std::chrono::duration_cast<std::chrono::nanoseconds>(std:
 
 constexpr auto kWatchEvery = std::chrono::seconds(1);
 
-// Tells one version of a file from another.
-using Version = std::tuple<ino_t, off_t, time_t, long>;
-
-Version version(const std::string& file) {
-    struct stat s = {};
-    if (stat(file.c_str(), &s) != 0) return {};
-    return {s.st_ino, s.st_size, s.st_mtim.tv_sec, s.st_mtim.tv_nsec};
+// A file's text; none where it cannot be read, which loading it tells.
+std::string text_of(const std::string& file) {
+    try {
+        std::ifstream in(file, std::ios::binary);
+        return {std::istreambuf_iterator<char>(in), {}};
+    } catch (const std::ios_base::failure&) {  // it is a folder, say
+        return {};
+    }
 }
 
 }  // namespace
@@ -138,7 +139,7 @@ struct FenceState : std::enable_shared_from_this<FenceState> {
 
     // The ticker's thread: every quarter of a window.
     void run() {
-        Version seen{};  // the first look reloads: the file may have changed since it was read
+        std::optional<std::string> seen;  // as it was read last: its time and size may stay the same when it changes
         auto looked = std::chrono::steady_clock::now();
         std::unique_lock<std::mutex> lock(mutex);
         while (!closed) {
@@ -148,9 +149,9 @@ struct FenceState : std::enable_shared_from_this<FenceState> {
             with([](Core& c, Time t) -> const Core::Decisions& { return c.tick(t); });
             if (!options.watch.empty() && std::chrono::steady_clock::now() - looked >= kWatchEvery) {
                 looked = std::chrono::steady_clock::now();
-                const Version v = version(options.watch);
-                const bool changed = v != seen;
-                seen = v;
+                std::string now = text_of(options.watch);
+                const bool changed = now != seen;
+                seen = std::move(now);
                 if (changed || !watch_error.empty()) reload_file(changed);  // only this thread writes watch_error
             }
             lock.lock();

@@ -3,6 +3,7 @@
 #include "temper/pathfence/fence.h"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -292,6 +293,13 @@ TEST_CASE("the environment and a file configure") {
     CHECK(rename(next.c_str(), file) == 0);
     CHECK(!next_reload().empty());
     CHECK(setrlimit(RLIMIT_NOFILE, &some) == 0);
+    CHECK(next_reload().empty());
+    // Nor does a file have to look changed to be so.
+    struct stat whole {};
+    CHECK(stat(file, &whole) == 0);
+    (std::fstream(file, std::ios::in | std::ios::out) << R"({"workers": 18})").flush();
+    const timespec times[] = {whole.st_atim, whole.st_mtim};
+    CHECK(utimensat(AT_FDCWD, file, times, 0) == 0);
     CHECK(next_reload().empty());
     // It may become a folder, which opens, but cannot be read.
     CHECK(unlink(file) == 0);

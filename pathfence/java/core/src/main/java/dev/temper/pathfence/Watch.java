@@ -4,31 +4,18 @@ package dev.temper.pathfence;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.attribute.BasicFileAttributes;
-import java.nio.file.attribute.FileTime;
+import java.util.Arrays;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.function.Consumer;
 
 /** Puts a configuration file in force when it changes. */
 final class Watch {
-    /** Tells one version of a file from another; all null where there is none. */
-    private record Version(Object key, long size, FileTime modified) {
-        static Version of(Path file) {
-            try {
-                BasicFileAttributes a = Files.readAttributes(file, BasicFileAttributes.class);
-                return new Version(a.fileKey(), a.size(), a.lastModifiedTime());
-            } catch (IOException e) {
-                return new Version(null, -1, null);
-            }
-        }
-    }
-
     private final Path file;
     private final Consumer<Config> reload;
     private final Consumer<Optional<String>> tell;
     private String wrong; // what was told of it; null: it is in force
-    private Version seen; // null: the first look reloads, since the file may have changed since it was read
+    private byte[] seen; // as it was read last: its time and size may stay the same when it changes; null: not looked at yet
 
     Watch(Path file, Consumer<Config> reload, Consumer<Optional<String>> tell) {
         this.file = file;
@@ -38,10 +25,10 @@ final class Watch {
 
     /** What was wrong may have been beside the file, and right by now: that is told only where it is news. */
     void look() {
-        Version v = Version.of(file);
-        boolean changed = !v.equals(seen);
+        byte[] now = bytesOf(file);
+        boolean changed = !Arrays.equals(now, seen);
         if (!changed && wrong == null) return;
-        seen = v;
+        seen = now;
         String before = wrong;
         wrong = null;
         try {
@@ -50,5 +37,14 @@ final class Watch {
             wrong = e.getMessage();
         }
         if (changed || !Objects.equals(wrong, before)) tell.accept(Optional.ofNullable(wrong));
+    }
+
+    /** None where it cannot be read, which loading it tells. */
+    private static byte[] bytesOf(Path file) {
+        try {
+            return Files.readAllBytes(file);
+        } catch (IOException e) {
+            return new byte[0];
+        }
     }
 }

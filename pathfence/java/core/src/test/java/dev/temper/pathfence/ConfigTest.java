@@ -9,6 +9,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.nio.file.attribute.FileTime;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -134,6 +135,21 @@ class ConfigTest {
         watch.look();
         watch.look();
         assertEquals(List.of(Optional.of("not now"), Optional.empty()), told);
+    }
+
+    /** A file may have changed, and its size and time may not. */
+    @Test
+    void aChangeThatDoesNotShow() throws Exception {
+        List<Config> loaded = new ArrayList<>();
+        Path file = write("{\"workers\": 2}");
+        FileTime written = Files.getLastModifiedTime(file);
+        Watch watch = new Watch(file, loaded::add, told -> {});
+        watch.look();
+        Files.writeString(file, "{\"workers\": 3}");
+        Files.setLastModifiedTime(file, written);
+        watch.look();
+        watch.look();
+        assertEquals(List.of(2L, 3L), loaded.stream().map(Config::workers).toList());
     }
 
     /** Nobody calls tick() here: the fence's own thread finds that the request has expired. */
