@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "file.h"
 #include "json.h"
 
 namespace temper::pathfence {
@@ -81,6 +82,8 @@ ClassConfig read_class(const json::Value& v) {
     return k;
 }
 
+}  // namespace
+
 std::string contents(const std::string& file) {
     std::ifstream in(file, std::ios::binary);
     if (!in) throw ConfigError("cannot read " + file);
@@ -90,8 +93,6 @@ std::string contents(const std::string& file) {
         throw ConfigError("cannot read " + file + ": " + e.what());
     }
 }
-
-}  // namespace
 
 bool valid_name(const std::string& name) {
     if (name.empty() || name.size() > kMaxName) return false;

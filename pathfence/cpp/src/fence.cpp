@@ -5,14 +5,14 @@
 #include <chrono>
 #include <condition_variable>
 #include <exception>
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
+
+#include "file.h"
 
 namespace temper::pathfence {
 namespace {
@@ -24,9 +24,8 @@ constexpr auto kWatchEvery = std::chrono::seconds(1);
 // A file's text; none where it cannot be read, which loading it tells.
 std::string text_of(const std::string& file) {
     try {
-        std::ifstream in(file, std::ios::binary);
-        return {std::istreambuf_iterator<char>(in), {}};
-    } catch (const std::ios_base::failure&) {  // it is a folder, say
+        return contents(file);
+    } catch (const ConfigError&) {
         return {};
     }
 }
