@@ -50,8 +50,12 @@ final class Intake<Q, R> extends ServerCall.Listener<Q> {
         else start();
     }
 
+    /** That it is ready is no task of its own, which could be rejected: that ends the call, with its handler at work. */
     private void start() {
-        pass(arrived, () -> handler = next.startCall(answer, headers));
+        pass(arrived, () -> {
+            handler = next.startCall(answer, headers);
+            if (ready) handler.onReady();
+        });
     }
 
     /** To the handler, as long as the call is not over. */
@@ -95,7 +99,6 @@ final class Intake<Q, R> extends ServerCall.Listener<Q> {
         }
         whole = true;
         start();
-        if (ready) onReady();
     }
 
     /** The handler asks for its request. It gets all of it, once. */

@@ -71,6 +71,7 @@ class PermitTest {
     private final AtomicInteger begun = new AtomicInteger(); // handlers
     private volatile Runnable outside = () -> {}; // what an interceptor outside of the fence does when a call has begun
     private volatile boolean overlapped; // two callbacks of a call
+    private volatile boolean readyFirst; // a handler, before it had a message
     private volatile boolean swallows; // the ends of calls, out there
     private Server server;
     private ManagedChannel channel;
@@ -154,7 +155,7 @@ class PermitTest {
 
         @Override
         public void onReady() {
-            alone(() -> {});
+            alone(() -> readyFirst = last.isEmpty());
         }
 
         @Override
@@ -381,6 +382,29 @@ class PermitTest {
             until("it comes back", () -> fence.inFlight() == 0);
         }
         assertEquals(2, granted(), "one for each call");
+    }
+
+    /** A worker that takes each task at once would otherwise have it after the request, as a task of its own. */
+    @Test
+    void aHandlerIsReadyBeforeItsRequest() throws Exception {
+        workers.shutdown();
+        workers = new ThreadPoolExecutor(WORKERS, WORKERS, 0, TimeUnit.SECONDS, new LinkedBlockingQueue<>()) {
+            @Override
+            public void execute(Runnable task) {
+                task.run();
+            }
+        };
+        start();
+        for (MethodDescriptor<String, String> m : List.of(UNARY, LIST)) {
+            readyFirst = false;
+            Client c = new Client(m).reads().sends("later").ends();
+            ServerCall<String, String> call = pending.take();
+            assertTrue(readyFirst, m.getFullMethodName());
+            call.sendMessage("one");
+            call.close(Status.OK, new Metadata());
+            c.hears("one");
+            c.hears("OK");
+        }
     }
 
     /** When its handler has its request, what it goes on with is a stream's. */
