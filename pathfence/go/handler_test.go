@@ -120,6 +120,15 @@ func TestASlowPathLeavesWorkersToOthers(t *testing.T) {
 	}
 }
 
+// Where all clients leave what hangs, nothing else shows it.
+func TestAClientThatWaitedInVainIsCounted(t *testing.T) {
+	s := serve(t, pathfence.Config{Workers: 4, Target: 10 * time.Millisecond, Classes: named.Classes})
+	s.begin("/slow/", 1)
+	time.Sleep(20 * time.Millisecond) // a deadline is what it has to miss
+	s.CloseClientConnections()
+	s.awaits("the client has left, and was missed", func(now pathfence.State) bool { return now.InFlight == 0 && now.Classes[0].Missed == 1 })
+}
+
 // Beside workers that are all taken, what takes none is answered.
 func TestAnsweredWithoutAWorker(t *testing.T) {
 	for _, c := range []struct {

@@ -21,7 +21,7 @@ const Columns = `  CLASS     ~calls: and ~key: were learned, of paths that call 
   RESERVE   workers that the class has a right to; LENT are those beyond
   KNEE      smallest concurrency on the plateau of goodput, as it was learned
   HOLD      how long a request keeps its worker
-  MISSED    ended well, but after the deadline`
+  MISSED    ended well after the deadline, or its client left after it`
 
 // Options are how often it is looked, and how that is shown.
 type Options struct {

@@ -12,7 +12,8 @@ namespace temper::pathfence {
 constexpr Time kNever = -(Time{1} << 60);
 constexpr Time kLongestHold = 600'000 * kMillisecond;
 constexpr std::int64_t kDefaultWeight = 100;
-constexpr std::size_t kMaxClasses = 32, kMaxBuckets = 32, kMaxEdges = EdgeSet::kMost;
+constexpr std::size_t kMaxNamed = 64;  // classes, by this and earlier configurations
+constexpr std::size_t kMaxLearned = 32, kMaxBuckets = 32, kMaxEdges = EdgeSet::kMost;
 
 // How many requests that are over keep their memory for others.
 constexpr std::size_t kMaxSpare = 256;

@@ -84,7 +84,7 @@ const Core::Decisions& Core::reload(Time now, const Config& wanted, bool& refuse
     }
     std::size_t added = 0;
     for (const auto& k : config.classes) added += !named(k.name);
-    if (classes_.size() + added > static_cast<std::size_t>(buckets_) + kMaxClasses) return decisions_;
+    if (classes_.size() - static_cast<std::size_t>(buckets_) - learned_classes() + added > kMaxNamed) return decisions_;
     refused = false;
     empty_samples();
     each_limited([&](Limited& l) {
@@ -233,6 +233,7 @@ void Core::release(Request& r) {
     c.touch(now_);
     hold(c, -1);
     turned(c);
+    if (r.outcome == Outcome::cancel && now_ > std::max(r.deadline, r.expires)) ++c.missed;  // its client has waited in vain
     if (r.outcome == Outcome::cancel || hurried(r)) return;
     ++turns_;
     // What is over in less than half of the usual time without success was no work like the others'.

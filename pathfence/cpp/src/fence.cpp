@@ -203,7 +203,7 @@ struct FenceState : std::enable_shared_from_this<FenceState> {
         checked(config);
         bool refused = false;
         with([&](Core& c, Time t) -> const Core::Decisions& { return c.reload(t, config, refused); });
-        if (refused) throw ConfigError("there are too many classes, with those that are known already");
+        if (refused) throw ConfigError("more than 64 classes were named since the start: take names that were there, or restart the service");
     }
 };
 

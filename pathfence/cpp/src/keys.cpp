@@ -113,12 +113,16 @@ void Core::learn_key(const std::string& key) {
     if (++k->quiet >= kLearnAfter && learned_.size() < kMaxKeys && adopt(*k)) learned_[key] = std::move(slot(key));
 }
 
+std::size_t Core::learned_classes() const {
+    return static_cast<std::size_t>(std::count_if(classes_.begin(), classes_.end(), [](const auto& c) { return c->learned; }));
+}
+
 // What keys of one class have in common: their edges. A key without edges has nothing in common with any other, so it has a
-// class of its own; but the last class that is left is for all such that come later.
+// class of its own; but the last one that may be learned is for all such that come later.
 std::set<std::string> Core::footprint(const Candidate& k) const {
     if (!k.edges.empty()) return k.edges;
     const std::set<std::string> own = {own_footprint(k.key)};
-    if (footprints_.count(own) || classes_.size() < static_cast<std::size_t>(buckets_) + kMaxClasses - 1) return own;
+    if (footprints_.count(own) || learned_classes() < kMaxLearned - 1) return own;
     return {};
 }
 
@@ -137,7 +141,7 @@ bool Core::adopt(Candidate& k) {
         return true;
     }
     const std::string name = learned_name(wanted);
-    if (classes_.size() == static_cast<std::size_t>(buckets_) + kMaxClasses || named(name)) return false;
+    if (learned_classes() == kMaxLearned || named(name)) return false;
     ClassConfig config;
     config.name = name;
     config.weight = kDefaultWeight;

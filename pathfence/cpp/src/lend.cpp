@@ -56,7 +56,7 @@ std::int64_t Core::buckets_by_right() const { return config_.workers < 4 ? 1 : s
 // Remembers how much was wanted at once, after an arrival in class c.
 void Core::note_demand(Class& c) {
     c.usual.note(c.demand());
-    std::array<std::int64_t, kMaxBuckets + kMaxClasses> wants;
+    std::array<std::int64_t, kMaxBuckets + kMaxNamed + kMaxLearned> wants;
     std::int64_t sum = 0;
     for (const auto& o : classes_) {
         const std::int64_t w = o->wants();

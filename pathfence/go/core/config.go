@@ -13,7 +13,9 @@ const ms Time = 1_000_000
 // Bounds of the configuration; see algorithm.md, "Configuration".
 const (
 	maxWorkers = 4096
-	maxClasses = 32
+	maxClasses = 32 // of a configuration
+	maxNamed   = 64 // by this and earlier configurations
+	maxLearned = 32
 	maxBuckets = 32
 )
 
@@ -65,7 +67,7 @@ func orDefault(v *int64, d int64) {
 	}
 }
 
-const longest = 600_000 * ms // a target
+const longest = 600_000 * ms // a target, or a hold
 
 // withDefaults fills what is not set, and refuses what is out of bounds.
 func (c Config) withDefaults() (Config, error) {
@@ -125,8 +127,10 @@ func (c *Config) checkClasses() error {
 			return fmt.Errorf("class %s: %w", cc.Name, &BoundsError{"weight", cc.Weight, 1, 1000})
 		case cc.Target < ms || cc.Target > longest:
 			return fmt.Errorf("class %s: %w", cc.Name, &BoundsError{"target_ns", cc.Target, ms, longest})
-		case cc.Limit < 0 || cc.Limit > maxWorkers || cc.Hold < 0 || cc.Hold > 600_000*ms:
-			return fmt.Errorf("class %s: the profile is out of bounds", cc.Name)
+		case cc.Limit < 0 || cc.Limit > maxWorkers:
+			return fmt.Errorf("class %s: %w", cc.Name, &BoundsError{"limit", cc.Limit, 0, maxWorkers})
+		case cc.Hold < 0 || cc.Hold > longest:
+			return fmt.Errorf("class %s: %w", cc.Name, &BoundsError{"hold_ns", cc.Hold, 0, longest})
 		}
 		names[cc.Name] = true
 		for _, k := range cc.Keys {

@@ -156,8 +156,8 @@ func (f *Fence) Reload(now Time, cfg Config) ([]Event, error) {
 			added++
 		}
 	}
-	if len(f.classes)+added > int(f.buckets)+maxClasses {
-		return f.take(), fmt.Errorf("%d classes are known and %d are new; at most %d fit", len(f.classes)-int(f.buckets), added, maxClasses)
+	if named := len(f.classes) - int(f.buckets) - f.learnedClasses(); named+added > maxNamed {
+		return f.take(), fmt.Errorf("%d classes were named since the start and %d are new; at most %d fit: take names that were there, or restart the service", named, added, maxNamed)
 	}
 	f.emptySamples()
 	for _, l := range f.limits() {

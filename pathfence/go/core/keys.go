@@ -63,16 +63,26 @@ type keyTable struct {
 }
 
 // footprint is what keys of one class have in common: their edges. A key without edges has nothing in common with any
-// other, so it has a class of its own; but the last class that is left is for all such that come later.
+// other, so it has a class of its own; but the last one that may be learned is for all such that come later.
 func (f *Fence) footprint(k *candidate) string {
 	if len(k.edges) > 0 {
 		return strings.Join(k.edges, ",")
 	}
 	own := "=" + k.key
-	if _, known := f.keys.footprints[own]; known || len(f.classes) < int(f.buckets)+maxClasses-1 {
+	if _, known := f.keys.footprints[own]; known || f.learnedClasses() < maxLearned-1 {
 		return own
 	}
 	return ""
+}
+
+// learnedClasses is how many there are.
+func (f *Fence) learnedClasses() (count int) {
+	for _, c := range f.classes {
+		if c.learned {
+			count++
+		}
+	}
+	return count
 }
 
 // classOf gives the class of a request with this key.
@@ -172,7 +182,7 @@ func (f *Fence) adopt(k *candidate) bool {
 		return true
 	}
 	name := learnedName(fp)
-	if len(f.classes) == int(f.buckets)+maxClasses || f.named(name) != nil {
+	if f.learnedClasses() == maxLearned || f.named(name) != nil {
 		return false
 	}
 	c := f.addClass(ClassConfig{Name: name, Weight: defaultWeight, Target: f.cfg.Target})

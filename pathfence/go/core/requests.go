@@ -146,6 +146,9 @@ func (f *Fence) release(r *request) {
 	c.touch(f.now)
 	f.hold(c, -1)
 	f.turned(c)
+	if r.outcome == Cancel && f.now > max(r.deadline, r.expires) {
+		c.counts.Missed++ // its client has waited in vain
+	}
 	if r.outcome == Cancel || f.hurried(r) {
 		return
 	}

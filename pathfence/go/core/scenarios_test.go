@@ -324,7 +324,7 @@ func aim() core.Vector {
 }
 
 func withoutEdges() core.Vector {
-	s := newScript("without-edges", "keys that use no edges have a class each, but for those that come when one class is left; such a class goes with its key, when that uses an edge", core.Config{Workers: 8, Buckets: 2})
+	s := newScript("without-edges", "keys that use no edges have a class each, but for those that come when one class is left; such a class goes with its key, when that uses an edge; classes that reloads name fit beside them, 64 of them", core.Config{Workers: 8, Buckets: 2})
 	learn := func(key, edge string) {
 		for range 8 {
 			id := s.after(ms).arrive(key)
@@ -349,6 +349,16 @@ func withoutEdges() core.Vector {
 	for _, key := range []string{"k0", "k1", "k2", "m0", "m27", "m28", "m30", "edged"} {
 		s.after(ms).arrive(key)
 	}
+	s.state()
+	for _, names := range [][2]int{{0, 32}, {32, 64}, {63, 65}} { // what is named has places of its own; the last is one too many
+		var named []string
+		for i := names[0]; i < names[1]; i++ {
+			named = append(named, fmt.Sprint("n", i))
+		}
+		s.play(core.Step{At: s.after(ms).now, Do: "reload", Config: &core.Config{Workers: 8, Classes: classes(named...)}})
+	}
+	s.arrive("n40") // is listed
+	s.arrive("n7")  // was
 	return s.state()
 }
 
@@ -496,13 +506,25 @@ func inherit() core.Vector {
 }
 
 func cancel() core.Vector {
-	s := newScript("cancel", "clients that go away while they wait, and while they are served", core.Config{Workers: 1, Classes: classes("a")})
+	s := newScript("cancel", "clients that go away while they wait, and while they are served; after their deadline they have waited in vain", core.Config{Workers: 1, Target: 250 * ms, Classes: classes("a")})
 	first := s.arrive("a")
 	second := s.after(ms).arrive("a")
 	s.after(ms).arrive("a")
 	s.after(ms).done(second, core.Cancel)
 	s.after(ms).done(first, core.Cancel)
 	s.after(ms).done(first, core.Cancel)
+	s.after(ms).done(3, "")
+	leaves := func(in core.Step, after core.Time) {
+		in.Key = "a"
+		id := s.offer(in)
+		s.after(after).done(id, core.Cancel)
+		s.state()
+	}
+	leaves(core.Step{}, 250*ms)
+	leaves(core.Step{}, 251*ms)                                        // missed
+	leaves(core.Step{Deadline: s.now + 10*ms}, 11*ms)                  // missed
+	leaves(core.Step{Deadline: s.now + 10*ms, Shortens: true}, 11*ms)  // of its own doing
+	leaves(core.Step{Deadline: s.now + 10*ms, Shortens: true}, 251*ms) // missed
 	return s.state()
 }
 

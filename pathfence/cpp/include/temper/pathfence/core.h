@@ -109,6 +109,7 @@ private:
     Candidate* candidate_for(const std::string& key);
     std::unique_ptr<Candidate>& slot(const std::string& key);
     void learn_key(const std::string& key);
+    std::size_t learned_classes() const;
     std::set<std::string> footprint(const Candidate& k) const;
     bool adopt(Candidate& k);
     std::map<const Class*, std::vector<std::string>> shown_keys() const;

@@ -14,7 +14,7 @@ import java.util.List;
  * @param lent workers that it has beyond its reserve
  * @param granted requests that were given a worker, since the start
  * @param shed requests that were refused, since the start
- * @param missed requests that ended well, but after their deadline, since the start
+ * @param missed requests that ended well, but after their deadline, or whose client left after it, since the start
  * @param failed requests that failed, since the start
  * @param knee the smallest concurrency on the plateau of goodput by the last fit; 0 before the first
  * @param hold nanoseconds that a request usually keeps its worker; 0 while that is not known

@@ -45,6 +45,10 @@ public record Config(
     private static final long MAX_WORKERS = 4096;
     private static final long DEFAULT_WEIGHT = 100;
     static final int MAX_CLASSES = 32;
+    /** By this and earlier configurations. */
+    static final int MAX_NAMED = 64;
+
+    static final int MAX_LEARNED = 32;
 
     /** Copies the classes. */
     public Config {

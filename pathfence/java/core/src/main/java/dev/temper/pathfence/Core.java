@@ -172,7 +172,9 @@ final class Core {
         c.touch(ledger.now);
         ledger.hold(c, -1);
         lending.turned(c);
-        if (r.outcome == Outcome.CANCEL || hurried(r)) return;
+        boolean left = r.outcome == Outcome.CANCEL;
+        if (left && ledger.now > Math.max(r.deadline, r.expires)) c.missed++; // its client has waited in vain
+        if (left || hurried(r)) return;
         ledger.turns++;
         // What is over in less than half of the usual time without success was no work like the others'.
         if (r.outcome == Outcome.LIGHT && 2 * (ledger.now - r.granted) < c.hold) c.window.light++;
@@ -239,12 +241,13 @@ final class Core {
         } catch (ConfigException e) {
             return new Reload(ledger.take(), e.getMessage());
         }
-        long known = ledger.classes.size() - ledger.buckets;
+        long named = ledger.classes.size() - ledger.buckets - keys.learnedClasses();
         long added = config.classes().stream().filter(k -> ledger.named(k.name()) == null).count();
-        if (known + added > Config.MAX_CLASSES)
+        if (named + added > Config.MAX_NAMED)
             return new Reload(
                     ledger.take(),
-                    known + " classes are known and " + added + " are new; at most " + Config.MAX_CLASSES + " fit");
+                    named + " classes were named since the start and " + added + " are new; at most " + Config.MAX_NAMED
+                            + " fit: take names that were there, or restart the service");
         control.emptySamples();
         for (Limited l : ledger.limits()) if (l.limit == ledger.config.workers()) l.limit = config.workers();
         ledger.config = config.off() == saidOff ? config.withOff(ledger.config.off()) : config;
@@ -340,7 +343,7 @@ final class Core {
     /**
      * How many classes there are, buckets included.
      *
-     * @return at most 64
+     * @return at most 128
      */
     int classCount() {
         return ledger.classes.size();

@@ -103,12 +103,12 @@ final class Keys {
 
     /**
      * What keys of one class have in common: their edges. A key without edges has nothing in common with any other, so it
-     * has a class of its own; but the last class that is left is for all such that come later.
+     * has a class of its own; but the last one that may be learned is for all such that come later.
      */
     private Set<String> footprint(Candidate k) {
         if (!k.edges.isEmpty()) return Set.copyOf(k.edges);
         Set<String> own = ownFootprint(k.key);
-        return footprints.containsKey(own) || learnable() > 1 ? own : Set.of();
+        return footprints.containsKey(own) || learnedClasses() < Config.MAX_LEARNED - 1 ? own : Set.of();
     }
 
     /** No edge has such a name. */
@@ -116,9 +116,11 @@ final class Keys {
         return Set.of("=" + key);
     }
 
-    /** How many classes are left. */
-    private int learnable() {
-        return Config.MAX_CLASSES - (ledger.classes.size() - ledger.buckets);
+    /** How many there are. */
+    int learnedClasses() {
+        int count = 0;
+        for (PathClass c : ledger.classes) if (c.learned) count++;
+        return count;
     }
 
     /** Gives a candidate its class, made if there is none; false where no more fit. */
@@ -139,7 +141,7 @@ final class Keys {
     /** A class for this footprint, or null where no more fit. */
     private PathClass learn(Candidate k, Set<String> footprint) {
         String name = learnedName(footprint);
-        if (learnable() == 0 || ledger.named(name) != null) return null;
+        if (learnedClasses() == Config.MAX_LEARNED || ledger.named(name) != null) return null;
         PathClass c = ledger.add(
                 new ClassConfig(name, List.of(), Lending.DEFAULT_WEIGHT, ledger.config.target(), 0, 0), k.edges);
         c.learned = true;

@@ -333,9 +333,15 @@ class FenceTest {
         AtomicReference<Permit> second = new AtomicReference<>();
         fence.submit(Call.of("b"), second::set, NEVER_REFUSED);
         assertThrows(ConfigException.class, () -> fence.reload(Config.builder(0).build()));
-        Config.Builder many = Config.builder(2);
-        for (int i = 0; i < 32; i++) many.add(ClassConfig.of("c" + i));
-        assertThrows(ConfigException.class, () -> fence.reload(many.build()));
+        Config.Builder others = Config.builder(1);
+        Config.Builder tooMany = Config.builder(2);
+        for (int i = 0; i < 32; i++) {
+            others.add(ClassConfig.of("c" + i));
+            tooMany.add(ClassConfig.of("d" + i));
+        }
+        fence.reload(others.build());
+        String refused = assertThrows(ConfigException.class, () -> fence.reload(tooMany.build())).getMessage();
+        assertTrue(refused.contains("restart the service"), refused);
         assertNull(second.get());
         fence.reload(Config.builder(2).add(ClassConfig.of("a", "a")).build());
         assertEquals(2, fence.inFlight());
