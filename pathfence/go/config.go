@@ -56,16 +56,25 @@ type Class struct {
 	Hold  time.Duration // what a request is expected to take; 0: that is not known
 }
 
+const validNames = "1 to 64 of a-z A-Z 0-9 . _ / : + - ~"
+
 // checkNames says what is wrong with a name.
 func (c Config) checkNames() error {
-	const names = "1 to 64 of a-z A-Z 0-9 . _ / : + - ~"
 	if c.Service != "" && !core.ValidName(c.Service) {
-		return fmt.Errorf("pathfence.Config: Service is %q; it must be %s", c.Service, names)
+		return fmt.Errorf("pathfence.Config: Service is %q; it must be %s", c.Service, validNames)
 	}
+	if err := c.checkKeys(); err != nil {
+		return fmt.Errorf("pathfence.Config: %w", err)
+	}
+	return nil
+}
+
+// checkKeys knows what the core does not: what a key that is none was meant to be.
+func (c Config) checkKeys() error {
 	for _, class := range c.Classes {
 		for _, key := range class.Keys {
 			if !core.ValidName(key) {
-				return fmt.Errorf("pathfence.Config: class %s: the key %q must be %s; KeyOf gives that of a pattern, here %q", class.Name, key, names, KeyOf(key))
+				return fmt.Errorf("class %s: the key %q must be %s; KeyOf gives that of a pattern, here %q", class.Name, key, validNames, KeyOf(key))
 			}
 		}
 	}
@@ -76,6 +85,7 @@ func (c Config) checkNames() error {
 var fields = map[string]string{
 	"workers": "Workers", "window_ns": "Window", "target_ns": "Target", "grace_ns": "Grace", "gamma_permille": "GammaPermille", "queue_max": "QueueMax",
 	"stall_ns": "Stall", "panic_ns": "Panic", "unknown_buckets": "UnknownBuckets", "classes": "the number of Classes", "weight": "Weight",
+	"limit": "Limit", "hold_ns": "Hold",
 }
 
 // inGo says what the core has against a configuration in the words of Config.

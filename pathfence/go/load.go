@@ -2,13 +2,16 @@ package pathfence
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
 	"strconv"
 	"time"
 
-	"sigs.k8s.io/json"
+	strictjson "sigs.k8s.io/json"
 
 	"temper.dev/temper/pathfence/go/core"
 )
@@ -23,13 +26,28 @@ func LoadConfig(file string) (Config, error) {
 		err = readEnvironment(&said)
 	}
 	if err == nil {
+		err = inFile(file, configOf(said).checkKeys())
+	}
+	if err == nil {
 		_, err = core.New(said, 0) // it knows what is valid
-		err = inFile(file, err)
+		err = blamed(file, err)
 	}
 	if err != nil {
 		return Config{}, fmt.Errorf("pathfence: %w", err)
 	}
 	return configOf(said), nil
+}
+
+// blamed names what is wrong: the file, or the environment where that is what said it.
+func blamed(file string, err error) error {
+	var bounds *core.BoundsError
+	switch {
+	case errors.As(err, &bounds) && bounds.Name == "workers" && os.Getenv("PATHFENCE_WORKERS") != "":
+		return fmt.Errorf("PATHFENCE_WORKERS: %w", err)
+	case err != nil && file == "":
+		return fmt.Errorf("no file, and PATHFENCE_CONFIG and PATHFENCE_WORKERS are not set: %w", err)
+	}
+	return inFile(file, err)
 }
 
 // inFile names the file that is wrong.
@@ -55,8 +73,43 @@ func readConfig(file string) (said core.Config, err error) {
 	if err != nil {
 		return said, inFile(file, errors.Unwrap(err)) // it names the file, too
 	}
-	strict, err := json.UnmarshalStrict(text, &said)
-	return said, inFile(file, errors.Join(append(strict, err)...))
+	strict, err := strictjson.UnmarshalStrict(text, &said)
+	return said, inFile(file, errors.Join(append(strict, inLine(text, err))...))
+}
+
+// inLine says where a text is no configuration. The errors of the strict reader are of a package that nobody else sees, so the
+// plain one is asked again.
+func inLine(text []byte, err error) error {
+	if err == nil {
+		return nil
+	}
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	line := func(offset int64) int { return 1 + bytes.Count(text[:offset], []byte("\n")) }
+	plain := json.Unmarshal(text, new(core.Config))
+	switch {
+	case errors.As(plain, &syntax):
+		return fmt.Errorf("line %d: %w", line(syntax.Offset), err)
+	case errors.As(plain, &kind):
+		return fmt.Errorf("line %d: %s must be %s, not %s", line(kind.Offset), cmp.Or(kind.Field, "the whole"), inJSON(kind.Type.Kind()), kind.Value)
+	}
+	return err
+}
+
+// inJSON is what a value of a kind is there.
+func inJSON(kind reflect.Kind) string {
+	switch kind {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int64:
+		return "a whole number"
+	case reflect.Slice:
+		return "a list"
+	case reflect.Struct:
+		return "an object"
+	default:
+		return "a string"
+	}
 }
 
 func readEnvironment(said *core.Config) (err error) {
@@ -144,7 +197,7 @@ func (w *watched) look() {
 func (f *Fence) reloadFrom(file string) error {
 	config, err := LoadConfig(file)
 	if err == nil {
-		err = f.Reload(config)
+		err = inFile(file, f.Reload(config))
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
