@@ -35,7 +35,7 @@ type Config struct {
 	Window         time.Duration // over which is measured: 100 ms
 	Grace          time.Duration // nothing is refused as late before it has waited for so long: 20 ms
 	GammaPermille  int           // how many thousandths of a request's usual time have to be left when it is granted: 3000
-	QueueMax       int           // the most requests of a class that wait: 1024
+	QueueMax       int           // the most requests of a class that wait, fewer where they could not be in time: 8192
 	Stall          time.Duration // 20 ms
 	Panic          time.Duration // 50 ms
 	UnknownBuckets int           // for keys that are not known yet: 8

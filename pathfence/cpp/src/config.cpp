@@ -107,7 +107,7 @@ Config checked(Config c) {
     fill(c.target, 1000 * kMillisecond);
     fill(c.grace, 20 * kMillisecond);
     fill(c.gamma_permille, 3000);
-    fill(c.queue_max, 1024);
+    fill(c.queue_max, 8192);
     fill(c.stall, 20 * kMillisecond);
     fill(c.panic, 50 * kMillisecond);
     fill(c.unknown_buckets, 8);

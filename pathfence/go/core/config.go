@@ -75,7 +75,7 @@ func (c Config) withDefaults() (Config, error) {
 	orDefault(&c.Target, 1000*ms)
 	orDefault(&c.Grace, 20*ms)
 	orDefault(&c.Gamma, 3000)
-	orDefault(&c.Queue, 1024)
+	orDefault(&c.Queue, 8192)
 	orDefault(&c.Stall, 20*ms)
 	orDefault(&c.Panic, 50*ms)
 	orDefault(&c.Buckets, 8)

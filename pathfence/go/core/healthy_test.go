@@ -47,6 +47,7 @@ func TestAHealthyServiceRefusesNothing(t *testing.T) {
 		{"longer than the target", 3, 0, 0, 2000 * ms, 0, false},
 		{"slow at the start", 15, 0, 0, 60 * ms, 3000 * ms, false},
 		{"beside bursts of a quick path", 200, 0, 12, 60 * ms, 0, true},
+		{"bursts of thousands, which are served in half of their time", 20, 0, 6000, 60 * ms, 0, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, seed))

@@ -19,7 +19,7 @@ import java.util.Set;
  * @param target 1 ms to 600 s, default 1 s: deadline of requests that carry none
  * @param grace 0 to 10 s, default 20 ms: nothing is shed as late before
  * @param gammaPermille 1 to 10000, default 3000: how often its usual time a request should have left
- * @param queueMax 1 to 1048576, default 1024: the longest queue of a class
+ * @param queueMax 1 to 1048576, default 8192: the longest queue of a class; shorter where it could not be served in time
  * @param stall 1 ms to 60 s, default 20 ms: a downstream that answers nothing for so long may have stopped
  * @param panic 1 ms to 60 s, default 50 ms: a reserve that is unmet for so long has a consequence
  * @param unknownBuckets 1 to 32, default 8: classes for keys that are not known; that of the start stays
@@ -113,7 +113,7 @@ public record Config(
                 bound("target_ns", or(target, 1000 * MS), MS, LONGEST),
                 bound("grace_ns", or(grace, 20 * MS), 0, 10_000 * MS),
                 bound("gamma_permille", or(gammaPermille, 3000), 1, 10_000),
-                bound("queue_max", or(queueMax, 1024), 1, 1 << 20),
+                bound("queue_max", or(queueMax, 8192), 1, 1 << 20),
                 bound("stall_ns", or(stall, 20 * MS), MS, 60_000 * MS),
                 bound("panic_ns", or(panic, 50 * MS), MS, 60_000 * MS),
                 bound("unknown_buckets", or(unknownBuckets, 8), 1, 32),
