@@ -19,7 +19,7 @@ func newBenchCommand() *cobra.Command {
 		Short: "Measure services of your own; show, judge and compare records",
 		Long:  `Measure services of your own; show, judge and compare records. A record is what one ladder measured; see docs/records.md.`,
 	})
-	cmd.AddCommand(newBenchRunCommand(), newBenchReportCommand(), newBenchCompareCommand())
+	cmd.AddCommand(newBenchInitCommand(), newBenchRunCommand(), newBenchReportCommand(), newBenchCompareCommand())
 	return cmd
 }
 

@@ -32,6 +32,18 @@ type Image struct {
 	data []byte
 }
 
+// AddUsers adds root, and users without privileges, and groups of the same names. Services look up whom they run as. All but root
+// are one, the service user.
+func (a Archive) AddUsers(names []string) {
+	passwd, group := []byte("root:x:0:0:root:/root:/bin/sh\n"), []byte("root:x:0:\n")
+	for _, name := range append([]string{"service"}, names...) {
+		passwd = fmt.Appendf(passwd, "%s:x:%d:%d::/tmp:/bin/sh\n", name, plan.ServiceUser, plan.ServiceUser)
+		group = fmt.Appendf(group, "%s:x:%d:\n", name, plan.ServiceUser)
+	}
+	a.Data("etc/passwd", passwd)
+	a.Data("etc/group", group)
+}
+
 // Guest is all that is in a guest but its kernel. What its arms attach is given beside, so that a stock guest, and a study of
 // stock, stay the same while the scheduler is worked on. more takes the place of what is there: programs of a newer
 // distribution bring a newer C library, which serves those of an older one, too.
@@ -40,9 +52,7 @@ func Guest(ctx context.Context, root string, built assets.Folder, attached map[s
 	for _, dir := range []string{"dev", "etc", "proc", "root", "run", "sys", "tmp", "var/log", "var/run"} {
 		a.dir(dir)
 	}
-	// Services look up whom they run as.
-	a.Data("etc/passwd", fmt.Appendf(nil, "root:x:0:0:root:/root:/bin/sh\nservice:x:%d:%d::/tmp:/bin/sh\n", plan.ServiceUser, plan.ServiceUser))
-	a.Data("etc/group", fmt.Appendf(nil, "root:x:0:\nservice:x:%d:\n", plan.ServiceUser))
+	a.AddUsers(nil)
 	if err := a.addShell(ctx, root); err != nil {
 		return nil, err
 	}

@@ -44,6 +44,7 @@ func programsOf(ctx context.Context, c cache.Folder, built assets.Folder, f *wor
 		}
 		a.Program("bin/"+name, host)
 	}
+	a.AddUsers(f.Users)
 	// There is no name server.
 	a.Data("etc/hosts", []byte("127.0.0.1 localhost\n::1 localhost\n"))
 	places := map[string]string{}

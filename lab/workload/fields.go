@@ -23,6 +23,7 @@ func (r reader) file(n *yaml.Node, f *File) error {
 		as("name", &f.Name, r.name),
 		field{"services", func(n *yaml.Node) error { return r.services(n, f) }},
 		field{"client", func(n *yaml.Node) error { client = n; return r.client(n, f) }},
+		field{"users", func(n *yaml.Node) error { return r.users(n, f) }},
 		field{"background", func(n *yaml.Node) error { return r.background(n, f) }},
 		as("rate", &f.Rate, r.numbers(1e6)),
 		as("load", &f.Load, r.numbers(1)),
@@ -218,6 +219,22 @@ func (r reader) user(n *yaml.Node, asUser *bool) error {
 	}
 	*asUser = n.Value == "service"
 	return nil
+}
+
+var goodUser = regexp.MustCompile(`^[a-z_][a-z0-9_-]{0,31}$`)
+
+func (r reader) users(n *yaml.Node, f *File) error {
+	return r.list(n, "users", func(item *yaml.Node) error {
+		switch name := item.Value; {
+		case item.Kind != yaml.ScalarNode || !goodUser.MatchString(name):
+			return r.fail(item, "begin with a letter or _, and use up to 32 of a to z, 0 to 9, _ and -", "%q is no user's name", name)
+		case name == "root" || name == "service" || slices.Contains(f.Users, name):
+			return r.fail(item, "leave it out", "the guest has a user %s already", name)
+		default:
+			f.Users = append(f.Users, name)
+			return nil
+		}
+	})
 }
 
 func (r reader) hostPath(n *yaml.Node, what string) (string, error) {

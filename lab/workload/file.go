@@ -19,6 +19,8 @@ type File struct {
 	Client   plan.Client
 	// ClientProgram is what has to be there for a client that is a command. nil: it is built in.
 	ClientProgram *Program
+	// Users are names that services know, of the user without privileges.
+	Users []string
 	// Background is what runs beside, in place of spinners. nil: those.
 	Background *Background
 	Rate       float64 // requests a second; 0: Load is given

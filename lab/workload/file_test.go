@@ -120,9 +120,9 @@ func TestBadFiles(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
 		"nothing": {"", "f.yaml: the file is empty; write one as docs/start/workload.md shows it"},
 		"no YAML": {"name: [", "f.yaml: yaml: line 1: did not find expected node content"},
-		"a list":  {"[]", "f.yaml:1:1: a workload has fields: name, services, client, background, rate, load, cpus, arms, steps, seeds, seconds, warmUp"},
+		"a list":  {"[]", "f.yaml:1:1: a workload has fields: name, services, client, users, background, rate, load, cpus, arms, steps, seeds, seconds, warmUp"},
 		"unknown field": {good + "stepz: [0]\n",
-			`f.yaml:18:1: a workload has no field "stepz"; choose from name, services, client, background, rate, load, cpus, arms, steps, seeds, seconds, warmUp`},
+			`f.yaml:18:1: a workload has no field "stepz"; choose from name, services, client, users, background, rate, load, cpus, arms, steps, seeds, seconds, warmUp`},
 		"unknown field of a service": {instead("    ready: 11211", "    port: 11211"),
 			`f.yaml:6:5: a service has no field "port"; choose from name, package, folder, command, files, folders, environment, ready, user`},
 		"unknown client": {instead("  http:", "  grpc:"), `f.yaml:17:3: a client has no field "grpc"; choose from http, memcached, redis, postgres, package, folder, command, files, folders, environment, port, unit`},

@@ -84,6 +84,10 @@ func (r reader) text(n *yaml.Node, what string) (string, error) {
 func (r reader) texts(n *yaml.Node, what string, to *[]string) error {
 	*to = nil
 	return r.list(n, what, func(item *yaml.Node) error {
+		if item.Kind == yaml.ScalarNode && item.Tag == "!!str" && item.Value == "" { // "", which is a word of a command
+			*to = append(*to, "")
+			return nil
+		}
 		text, err := r.text(item, "one of "+what)
 		*to = append(*to, text)
 		return err
