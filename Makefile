@@ -177,7 +177,7 @@ test-timed: build guest-tests ## the tests of figures, on the deterministic mach
 
 reach: build guest-tests ## what a user can reach, all tricks and locks of the threat model, on the deterministic machine; takes 20 minutes
 	timeout 2500 bin/temper-lab exec --timeout 2400s --cpus 3 --deterministic --file /guest.test=build/guest.test -- \
-		/guest.test -test.v -test.timeout 40m -test.run '^TestNightly(Reach|SharedLocks|ManyReadersBesideStandard)$$'
+		/guest.test -test.v -test.timeout 40m -test.run '^TestNightly(Reach|SharedLocks|ManyReadersBesideStandard|UsersCgroupsRefuseNoScheduler)$$'
 
 HOG_KERNELS := 6.12 6.18 6.19 7.0 7.3
 hogs: build guest-tests ## two minutes of real-time tasks that never sleep, on each kernel; takes 15 minutes

@@ -6,19 +6,21 @@
  * in that time leaves one, and its successor starts another: each then removes what the other has pinned, neither stays
  * attached, and the agent falls to a lower rung for its backoff.
  *
- * Method: a lock on the folder that holds the pins, kept until the process ends, however it ends. Whoever finds it taken
+ * Method: a lock on the folder of the pins, kept until the process ends, however it ends. Whoever finds it taken
  * waits: a loader that was left alone leaves as soon as it has attached, and the scheduler that it leaves can be adopted.
- * One that has attached and stays is somebody's, and means a refusal.
+ * One that has attached and stays is somebody's, and means a refusal. Who ends may remove the folder, so whoever gets the lock
+ * looks whether it is still that one. It is root's alone: whoever can open a folder can lock it, and keep all loaders away.
  *
  * Limits: loaders with pins in other folders, or without, do not meet here; the kernel lets only one of them attach.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "loader.h"
@@ -34,7 +36,7 @@ static enum temper_status await_lock(int folder)
 
 	for (int looks = 0, attached = 0; flock(folder, LOCK_EX | LOCK_NB); looks++) {
 		if (errno != EWOULDBLOCK)
-			return fail(TEMPER_FAILED, "cannot lock the folder of %s: %s", options.pin_dir, strerror(errno));
+			return fail(TEMPER_FAILED, "cannot lock %s: %s", options.pin_dir, strerror(errno));
 		attached = *attached_ops() ? attached + 1 : 0;
 		if (attached == LOOKS_OF_ONE_THAT_STAYS)
 			return refuse_beside_attached();
@@ -49,19 +51,38 @@ static enum temper_status await_lock(int folder)
 	return TEMPER_OK;
 }
 
+static bool is_the_pin_dir(int folder)
+{
+	struct stat ours, there;
+
+	return !fstat(folder, &ours) && !stat(options.pin_dir, &there) && ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
+}
+
+static void remove_if_empty(void)
+{
+	rmdir(options.pin_dir);
+}
+
 enum temper_status become_the_only_loader(void)
 {
-	char path[4096];
-	int folder;
+	enum temper_status status = TEMPER_OK;
 
 	if (!options.pin_dir)
 		return TEMPER_OK;
-	snprintf(path, sizeof(path), "%s", options.pin_dir);
-	folder = open(dirname(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (folder < 0 && errno == ENOENT)
-		return TEMPER_OK; /* nobody to meet there: pin_maps() will say that it is missing */
-	if (folder < 0)
-		return fail(TEMPER_FAILED, "cannot open the folder of %s: %s", options.pin_dir, strerror(errno));
-	/* Never closed: the lock ends with the process. */
-	return await_lock(folder);
+	if (mkdir(options.pin_dir, 0700) && errno != EEXIST)
+		return TEMPER_OK; /* nobody to meet there: pin_maps() will say why, if nothing else is wrong */
+	atexit(remove_if_empty);
+	while (!(status = make_pin_dir())) {
+		int folder = open(options.pin_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+		if (folder < 0 && errno == ENOENT)
+			continue; /* who had it has ended */
+		if (folder < 0)
+			return fail(TEMPER_FAILED, "cannot open %s: %s", options.pin_dir, strerror(errno));
+		status = await_lock(folder);
+		if (status || is_the_pin_dir(folder))
+			break; /* never closed: the lock ends with the process */
+		close(folder);
+	}
+	return status;
 }

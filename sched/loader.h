@@ -76,6 +76,8 @@ int open_pinned(const char *name); /* a map's descriptor; negative: errno says w
 enum temper_status pin_maps(struct bpf_object *object);
 enum temper_status pin_link(struct bpf_link *link, const char *name);
 void remove_pins(void);
+/* Ours, and closed to others. */
+enum temper_status make_pin_dir(void);
 
 /* From now on this is the only scx_temper with pins in that folder, and whoever attached a scheduler there is gone: claim.c. */
 enum temper_status become_the_only_loader(void);

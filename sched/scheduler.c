@@ -242,7 +242,7 @@ enum temper_status detach_orphan(void)
 	bool attached = !strcmp(attached_ops(), TEMPER_OPS_NAME);
 
 	remove_pins();
-	if (options.pin_dir && !access(options.pin_dir, F_OK))
+	if (options.pin_dir && rmdir(options.pin_dir) && errno != ENOENT)
 		return fail(TEMPER_FAILED, "cannot remove %s: it is not empty, or is mounted", options.pin_dir);
 	if (attached && !wait_until_detached())
 		return fail(TEMPER_FAILED, "the kernel has not released the scheduler within 5 s");

@@ -3,6 +3,8 @@
 package guest
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"slices"
@@ -83,6 +85,24 @@ func TestNoUserTakesTheLastSlots(t *testing.T) {
 	if n := look(t).Crowded; n != 1 {
 		t.Errorf("with root's cgroup: crowded %d, want 1", n)
 	}
+}
+
+// Nor does a user keep the scheduler away who has made more than there are before it is attached.
+func TestNightlyUsersCgroupsRefuseNoScheduler(t *testing.T) {
+	const most = 16383
+	joinSystem(t)
+	limit(t, "/limited", 20*time.Millisecond, 100*time.Millisecond)
+	makeCgroup(t, "/given")
+	for i := range most {
+		cg := root.Cgroup(fmt.Sprint("/given/", i))
+		if err := errors.Join(os.Mkdir(cg, 0o755), os.Chown(cg, user, user)); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = os.Remove(cg) }) // if it fails, so does that of the folder above
+	}
+	attach(t)
+	spin(t, "/limited", 2)
+	eventually(t, "the limit of root's is kept", func() bool { return limitOf(t, "/limited").Throttles > 10 })
 }
 
 // slots are those of the attached scheduler that no cgroup has.

@@ -6,6 +6,7 @@ package object
 import (
 	"debug/elf"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -45,6 +46,26 @@ func TestAtomicsThatOrderNothingAreCalledRelaxed(t *testing.T) {
 	t.Logf("%d are ordered, %d relaxed", ordered, relaxed)
 	if ordered < 20 || relaxed == 0 {
 		t.Error("the object has more than that")
+	}
+}
+
+// The loader counts with what the programs keep for root's cgroups, before it has loaded them.
+func TestTheLoaderKnowsWhatIsReserved(t *testing.T) {
+	reserved := regexp.MustCompile(`#define RESERVED_SLOTS (\d+)`)
+	var said []string
+	for _, file := range []string{"tier.bpf.h", "limits.c"} {
+		text, err := os.ReadFile("../../sched/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := reserved.FindSubmatch(text)
+		if found == nil {
+			t.Fatalf("%s does not say how many slots are reserved", file)
+		}
+		said = append(said, string(found[1]))
+	}
+	if said[0] != said[1] {
+		t.Errorf("the programs reserve %s slots, and the loader counts with %s", said[0], said[1])
 	}
 }
 

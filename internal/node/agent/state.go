@@ -8,6 +8,7 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -109,13 +110,20 @@ func (s *State) addExit(e Exit, attempt bool) {
 	s.Exits = s.Exits[max(0, len(s.Exits)-maxExits):]
 }
 
-// lock makes sure that one agent runs. It lasts as long as the process.
+const lockFile = "agent.lock"
+
+// lock makes sure that one agent runs. It lasts as long as the process. Only root may open the file: who can open it can lock it,
+// too, and keep all agents away.
 func lock(root host.Root) (*os.File, error) {
 	if err := os.MkdirAll(root.Run(""), 0o755); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(root.Run("agent.lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	f, err := os.OpenFile(root.Run(lockFile), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
+		return nil, err
+	}
+	if err := f.Chmod(0o600); err != nil { // an earlier version's is open to all
+		f.Close()
 		return nil, err
 	}
 	if err := unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK}); err != nil {
@@ -125,13 +133,37 @@ func lock(root host.Root) (*os.File, error) {
 	return f, nil
 }
 
-// IsRunning tells whether an agent runs: the lock dies with its process, whatever kills it.
+// IsRunning tells whether an agent runs: the lock dies with its process, whatever kills it. Who may not open the file finds the
+// lock among all of the kernel's.
 func IsRunning(root host.Root) bool {
-	f, err := os.Open(root.Run("agent.lock"))
+	f, err := os.Open(root.Run(lockFile))
+	if errors.Is(err, fs.ErrPermission) {
+		return isAmongLocks(root)
+	}
 	if err != nil {
 		return false
 	}
 	defer f.Close()
 	ask := unix.Flock_t{Type: unix.F_RDLCK}
 	return unix.FcntlFlock(f.Fd(), unix.F_OFD_GETLK, &ask) == nil && ask.Type == unix.F_WRLCK
+}
+
+// isAmongLocks looks for the agent's in /proc/locks, which has a line for each lock of whatever namespace:
+// "7: OFDLCK ADVISORY  WRITE -1 00:19:1234 0 EOF".
+func isAmongLocks(root host.Root) bool {
+	var st unix.Stat_t
+	if unix.Stat(root.Run(lockFile), &st) != nil {
+		return false
+	}
+	text, err := os.ReadFile(root.Path("/proc/locks"))
+	if err != nil {
+		return false
+	}
+	file := fmt.Sprintf("%02x:%02x:%d", unix.Major(st.Dev), unix.Minor(st.Dev), st.Ino)
+	for line := range strings.Lines(string(text)) {
+		if words := strings.Fields(line); len(words) > 5 && words[1] == "OFDLCK" && words[3] == "WRITE" && words[5] == file {
+			return true
+		}
+	}
+	return false
 }

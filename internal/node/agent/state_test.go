@@ -1,13 +1,18 @@
 package agent
 
 import (
+	"errors"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"reflect"
+	"runtime"
 	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"temper.dev/temper/internal/base/fixture"
 	"temper.dev/temper/internal/base/tier"
 )
 
@@ -84,4 +89,65 @@ func TestStateInTheProcess(t *testing.T) {
 		n.agent = next // which does not run yet
 		same()
 	})
+}
+
+// Who can open the lock's file can lock it, too, and keep all agents away. Others are told all the same whether an agent runs.
+func TestOnlyRootMayOpenTheLock(t *testing.T) {
+	root := fixture.Node(t, nil)
+	for dir := string(root); dir != os.TempDir(); dir = filepath.Dir(dir) { // that of a test is closed to others
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fixture.Write(t, root, "/run/temper/agent.lock", "")
+	if err := os.Chmod(root.Run(lockFile), 0o644); err != nil { // as an earlier version made it
+		t.Fatal(err)
+	}
+	locked, err := lock(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tell := func(when string, want bool) {
+		t.Helper()
+		text, err := os.ReadFile("/proc/locks")
+		if err != nil {
+			t.Fatal(err)
+		}
+		fixture.Write(t, root, "/proc/locks", string(text))
+		asNobody(t, func() {
+			if f, err := os.Open(root.Run(lockFile)); !errors.Is(err, fs.ErrPermission) {
+				t.Errorf("%s, opening the lock as nobody gives %v and %v, want %v", when, f, err, fs.ErrPermission)
+			}
+			if got := IsRunning(root); got != want {
+				t.Errorf("%s, nobody is told that an agent runs: %t, want %t", when, got, want)
+			}
+		})
+		if got := IsRunning(root); got != want {
+			t.Errorf("%s, root is told that an agent runs: %t, want %t", when, got, want)
+		}
+	}
+	tell("while an agent runs", true)
+	if err := locked.Close(); err != nil {
+		t.Fatal(err)
+	}
+	tell("after it has ended", false)
+}
+
+// asNobody does something without privileges, on a thread that ends with it.
+func asNobody(t *testing.T, do func()) {
+	t.Helper()
+	const nobody = 65534
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlock it
+		if _, _, errno := syscall.RawSyscall(syscall.SYS_SETRESUID, nobody, nobody, nobody); errno != 0 {
+			done <- errno
+			return
+		}
+		do()
+		done <- nil
+	}()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
 }

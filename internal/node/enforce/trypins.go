@@ -62,12 +62,12 @@ func makeFolder(dir string) (own string, err error) {
 // removeUnused removes the folder of the pins if nothing is in it, and no scx_temper is about to pin there: that has the
 // lock of sched/claim.c for as long as it lives.
 func removeUnused(dir string) {
-	above, err := os.Open(filepath.Dir(dir))
+	folder, err := os.Open(dir)
 	if err != nil {
 		return
 	}
-	defer above.Close()
-	if syscall.Flock(int(above.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+	defer folder.Close()
+	if syscall.Flock(int(folder.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
 		_ = syscall.Rmdir(dir)
 	}
 }

@@ -54,12 +54,15 @@ func TestTryPinsLeavesNothing(t *testing.T) {
 // While a scx_temper has the lock it may be about to pin there: the folder is left to it.
 func TestTryPinsLeavesTheFolderToALoader(t *testing.T) {
 	root := fixture.Node(t, fixture.Files{"/sys/fs/bpf/progs": ""})
-	above, err := os.Open(filepath.Dir(root.Pins()))
+	if err := os.Mkdir(root.Pins(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	folder, err := os.Open(root.Pins())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer above.Close()
-	if err := syscall.Flock(int(above.Fd()), syscall.LOCK_EX); err != nil {
+	defer folder.Close()
+	if err := syscall.Flock(int(folder.Fd()), syscall.LOCK_EX); err != nil {
 		t.Fatal(err)
 	}
 	if err := tryPins(root, func(path string) error { return os.WriteFile(path, nil, 0o600) }); err != nil {
