@@ -66,7 +66,7 @@ func TestPlanesStandOnEachOther(t *testing.T) {
 // labPackages are those of the lab, the guest's side first: each knows those before it only.
 var labPackages = []string{
 	"plan", "ladder", "chaos", "guest",
-	"limits", "cost", "observed", "survey", "workload",
+	"limits", "cost", "observed", "survey", "listening", "workload",
 	"cache", "assets", "libraries", "apt", "kernels", "userland", "image", "machine", "native", "nodeparts", "run",
 }
 

@@ -12,7 +12,6 @@ import (
 	"temper.dev/temper/internal/evidence/bench"
 	"temper.dev/temper/lab/listening"
 	"temper.dev/temper/lab/plan"
-	"temper.dev/temper/lab/userland"
 )
 
 // proposal is a file under way. What it cannot know is a comment that says what to write.
@@ -53,7 +52,7 @@ func Propose(p listening.Program, httpStatus int) (string, error) {
 	}
 	o.line("  - name: %s", o.name)
 	if len(o.packages) > 0 {
-		o.line("    package: %s # Debian %s's, whatever this host has", flow(o.packages), userland.Suite)
+		o.line("    package: %s # of Debian 12, whatever this host has", flow(o.packages))
 	}
 	o.line("    command: %s", list(command))
 	o.line("    ready: %d", p.Port)
