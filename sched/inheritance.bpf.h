@@ -25,6 +25,9 @@
  * ended that. Anybody can be in such a section for most of his time: a CPU that ran a boosted section for a while runs none
  * again for SECTION_SHARE times as long.
  *
+ * The kernel's workers wait for what a user has the kernel do, without an end if he likes: whoever is boosted for a task of the
+ * system is so for an eighth of each CPU (tokens.bpf.h). Beyond that, donors of lower tiers count.
+ *
  * Those who share a limit wait for each other as they wait for it: a holder goes beyond its limit only for who is not bound
  * by it (boosted_beyond()).
  *
@@ -157,6 +160,18 @@ static __always_inline struct task_struct *find_holder(u64 lock)
 	return p;
 }
 
+/* May it come first for a donor of this tier? */
+static __always_inline bool may_be_boosted(struct task_struct *p, u32 tier)
+{
+	return tier > TIER_SYSTEM || may_end_first(p);
+}
+
+/* The tier to which it is boosted just now; NR_TIERS: it is not. */
+static u32 boosted_to(struct task_struct *p, struct task_state *t)
+{
+	return is_boosted(p, t) && may_be_boosted(p, t->boosted_tier) ? t->boosted_tier : NR_TIERS;
+}
+
 struct donation {
 	u64 lock;
 	s32 donor; /* who waits for it */
@@ -170,7 +185,9 @@ static void boost(struct task_struct *p, struct task_state *t, u64 lock, struct 
 {
 	bool same = t->boosted_lock == lock && (donation->cgroup != t->cgroup || t->donor_cgroup == t->cgroup);
 
-	if (is_boosted(p, t) && (same ? t->boosted_tier < donation->tier : t->boosted_tier <= donation->tier))
+	u32 tier = boosted_to(p, t);
+
+	if (tier < NR_TIERS && (same ? tier < donation->tier : tier <= donation->tier))
 		return;
 	t->donor = donation->donor;
 	t->donor_cgroup = donation->cgroup;
@@ -203,7 +220,7 @@ __noinline bool donate_once(struct donation *donation)
 	t = task_state(p);
 	if (t && p->pid != donation->donor) {
 		boost(p, t, donation->lock, donation, 0);
-		if (t->tier > donation->tier || t->queued >= QUEUED_THROTTLED) {
+		if ((t->tier > donation->tier || t->queued >= QUEUED_THROTTLED) && may_be_boosted(p, donation->tier)) {
 			c->boost_tier = donation->tier;
 			c->boost_pid = p->pid;
 		}
@@ -341,8 +358,10 @@ static __always_inline bool ends_section(struct cpu_state *c, struct task_struct
 /* A look has found this task queued: does it hold up others? Then it is boosted. */
 static __noinline void boost_queued(struct task_struct *p, struct task_state *t, s64 waited)
 {
-	if (is_boosted(p, t))
-		boost_on(cpu_for_boost(p, t), p->pid, t->boosted_tier);
+	u32 tier = boosted_to(p, t);
+
+	if (tier < NR_TIERS)
+		boost_on(cpu_for_boost(p, t), p->pid, tier);
 	else if (may_not_migrate(p) || (waited > (s64)SECTION_PATIENCE && in_rcu_section(p)) || may_own_unnamed(p))
 		boost_section(p, t);
 }

@@ -98,14 +98,13 @@ static u32 home_tier(struct task_struct *p, struct task_state *t)
 /* The tier that it is in just now. */
 static u32 tier_of(struct task_struct *p, struct task_state *t, u32 home, u64 now)
 {
-	u32 tier = home, boosted = NR_TIERS;
+	u32 tier = home, boosted;
 
 	if (duty(p, t))
 		return TIER_SYSTEM;
 	if (t->in_gap)
 		return TIER_BACKGROUND;
-	if (is_boosted(p, t))
-		boosted = t->boosted_tier;
+	boosted = boosted_to(p, t);
 	if (boosted < tier)
 		tier = boosted;
 	if (tier == TIER_SYSTEM && !serves_one_cpu(p)) {

@@ -210,7 +210,7 @@ void BPF_PROG(temper_dispatch, s32 cpu, struct task_struct *prev)
 	struct task_state *t = prev && (prev->scx.flags & TASK_QUEUED) ? task_state(prev) : NULL;
 	struct cpu_state *c = cpu_state(cpu);
 	u64 now = clock_ns(), turn = 0;
-	u32 prev_tier = NR_TIERS, overdue;
+	u32 prev_tier = NR_TIERS, overdue, boosted;
 	bool over = false;
 
 	end_dequeue(c);
@@ -225,8 +225,9 @@ void BPF_PROG(temper_dispatch, s32 cpu, struct task_struct *prev)
 		t->in_gap = over && gaps_beyond(t->limited);
 		if (t->in_gap)
 			t->beyond_until = 0;
-		/* Its turn goes on for as long as it is boosted. */
-		if (c->protected && !over && is_boosted(prev, t) && !higher_queued(t->boosted_tier, cpu)) {
+		/* Its turn goes on for as long as it is boosted: to system, from when it counts there, since only so it is charged. */
+		boosted = c->protected && !over ? boosted_to(prev, t) : NR_TIERS;
+		if (boosted < NR_TIERS && (boosted > TIER_SYSTEM || t->tier == TIER_SYSTEM) && !higher_queued(boosted, cpu)) {
 			set_slice(prev, slice_ns[TIER_BACKGROUND]);
 			protect_turn(cpu, LEAST_TURN);
 			begin_turn(prev, t, cpu, now);

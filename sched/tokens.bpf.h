@@ -19,8 +19,8 @@
  * the agent (internal/node/enforce, Reserve()) write whole at any time, and each look here reads once. No look needs the
  * last one's amount: what a larger one had left, or a smaller one did not forgive, ends at the next refill.
  *
- * Tasks that are to end have a bucket on each CPU, and beyond it are what they were before: of their own tier, and bound
- * by their limits. Threads that serve a CPU have another, and beyond it stand with critical, as with stock they do with all.
+ * Tasks that are to end, or are boosted for one of the system, have a bucket on each CPU, and beyond it are what they were before:
+ * of their own tier, and bound by their limits. Threads that serve a CPU have another, and beyond it stand with critical, as with stock they do with all.
  *
  * Limits: asked when a task is queued or its turn ends, so that a turn (slice_ns) may end in debt. A bucket is refilled
  * once in a millisecond: for as long, what was left of a larger reservation counts, be there none by now.
@@ -136,7 +136,7 @@ static __noinline bool may_serve_first(struct task_struct *p)
 
 /*
  * A task that belongs to tier `home` has run in `tier`. Who comes before its own tier is to end or is boosted for a
- * moment: both are charged, and a boost asks no bucket.
+ * moment: both are charged, and of boosts those for a task of the system ask the bucket (inheritance.bpf.h).
  */
 static __always_inline void charge_buckets(struct task_struct *p, s32 cpu, u32 home, u32 tier, u64 used)
 {

@@ -28,6 +28,7 @@ static const struct trick {
 	{ "processes", 4, NULL, move_process },
 	{ "threads", 4, prepare_threads, move_thread },
 	{ "cgroups", 4, NULL, make_and_remove },
+	{ "controllers", 5, prepare_controllers, turn_controllers },
 	{ "names", 4, prepare_names, rename_self },
 	{ "nice", 4, NULL, renice },
 	{ "autogroup", 4, NULL, autogroup },
