@@ -106,6 +106,14 @@ func (a *answer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, buffer, err
 }
 
+// CloseNotify implements http.CloseNotifier, which is deprecated, but which frameworks take for granted.
+func (a *answer) CloseNotify() <-chan bool {
+	if of, is := a.ResponseWriter.(http.CloseNotifier); is { //nolint:staticcheck
+		return of.CloseNotify()
+	}
+	return nil // it blocks for ever
+}
+
 // Push implements http.Pusher.
 func (a *answer) Push(target string, options *http.PushOptions) error {
 	if to, is := a.ResponseWriter.(http.Pusher); is {

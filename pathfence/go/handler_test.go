@@ -274,6 +274,58 @@ func TestSlowClients(t *testing.T) {
 	}
 }
 
+// Nor do clients that send a little each time, before their time is up: all of it counts.
+func TestClientsThatSendBitByBit(t *testing.T) {
+	const clients = 12
+	s := serve(t, pathfence.Config{Workers: 1, Target: time.Minute})
+	began := make(chan struct{}, clients)
+	s.mux.HandleFunc("POST /upload", func(_ http.ResponseWriter, r *http.Request) {
+		began <- struct{}{}
+		io.Copy(io.Discard, r.Body)
+	})
+	for range clients {
+		conn, err := net.Dial("tcp", s.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		io.WriteString(conn, "POST /upload HTTP/1.1\r\nhost: here\r\ncontent-length: 1000000\r\n\r\n")
+		go func() {
+			for {
+				if _, err := conn.Write([]byte("x")); err != nil {
+					return // the test has ended
+				}
+				time.Sleep(5 * time.Millisecond) // that is how it sends
+			}
+		}()
+	}
+	for range clients {
+		<-began
+	}
+	s.answers("/fast", http.StatusOK)
+}
+
+// A handler may ask whether its client has gone as frameworks do.
+func TestAHandlerIsToldThatItsClientHasGone(t *testing.T) {
+	s := serve(t, pathfence.Config{Workers: 1, Target: time.Minute})
+	gone := make(chan struct{})
+	s.mux.HandleFunc("GET /stream", func(w http.ResponseWriter, _ *http.Request) {
+		w.(http.Flusher).Flush()
+		<-w.(http.CloseNotifier).CloseNotify() //nolint:staticcheck
+		close(gone)
+	})
+	conn, err := net.Dial("tcp", s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(conn, "GET /stream HTTP/1.1\r\nhost: here\r\n\r\n")
+	if _, err := conn.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	conn.Close()
+	<-gone
+}
+
 // What is left to do once a client has read slowly does not make the path look quick.
 func TestASlowReaderTeachesNothing(t *testing.T) {
 	const works = 20 * time.Millisecond

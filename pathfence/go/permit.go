@@ -90,6 +90,22 @@ func (p *Permit) Working() {
 	p.change(Light, func() { p.resting = false })
 }
 
+// Ask takes the permit again after Answered or Idle as a new request does: it waits for its turn, and may be refused. Its errors
+// are those of [Fence.Acquire]. Where there is nothing to take again, it does nothing.
+func (p *Permit) Ask(ctx context.Context) error {
+	if p == nil {
+		return nil
+	}
+	p.mu.Lock()
+	there := !p.resting || p.released
+	p.again = p.again || !there
+	p.mu.Unlock()
+	if there {
+		return nil
+	}
+	return p.take(ctx)
+}
+
 // giveBack tells the core how the request ended.
 func (p *Permit) giveBack(outcome Outcome) {
 	// What is left of a request after a wait is work like the others' only if it takes as long.
@@ -125,6 +141,11 @@ func (p *Permit) acquire(ctx context.Context) error {
 	if again {
 		return errors.New("pathfence: a request is admitted once")
 	}
+	return p.take(ctx)
+}
+
+// take waits for a permit that is not held.
+func (p *Permit) take(ctx context.Context) error {
 	id, class, edges, err := p.fence.acquire(ctx, p.request, p.nests())
 	if err != nil {
 		return err

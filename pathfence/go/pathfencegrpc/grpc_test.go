@@ -144,6 +144,56 @@ func TestASlowMethodLeavesWorkersToOthers(t *testing.T) {
 	}
 }
 
+// Each message waits for its turn, not only the first one.
+func TestBusyStreamsLeaveWorkersToOthers(t *testing.T) {
+	const streams = 20
+	config := pathfence.Config{Workers: 4, Target: time.Minute, Classes: []pathfence.Class{
+		{Name: "streams", Keys: []string{"grpc.testing.TestService/FullDuplexCall"}}, {Name: "fast", Keys: []string{empty}},
+	}}
+	s := serve(t, config, nil)
+	s.duplex = func(stream grpc.BidiStreamingServer[testpb.StreamingOutputCallRequest, testpb.StreamingOutputCallResponse]) error {
+		for first := true; ; first = false {
+			if _, err := stream.Recv(); err != nil {
+				return err
+			}
+			if first {
+				if err := stream.Send(&testpb.StreamingOutputCallResponse{}); err != nil {
+					return err
+				}
+				continue
+			}
+			s.wait(stream.Context())
+		}
+	}
+	s.answers()
+	var clients []testpb.TestService_FullDuplexCallClient
+	for range streams {
+		client, err := s.client.FullDuplexCall(t.Context())
+		if err == nil {
+			err = client.Send(&testpb.StreamingOutputCallRequest{})
+		}
+		if err == nil {
+			_, err = client.Recv()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		clients = append(clients, client)
+	}
+	for _, client := range clients {
+		if err := client.Send(&testpb.StreamingOutputCallRequest{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.awaits("all have a second message", func(now pathfence.State) bool { return now.InFlight+now.Waiting == streams })
+	if now := s.fence.State(); now.InFlight > 3 {
+		t.Errorf("%d of 4 are in flight, want 3 at most", now.InFlight)
+	}
+	for range streams {
+		s.answers()
+	}
+}
+
 func TestHealthIsAnsweredWhateverElseIs(t *testing.T) {
 	s := serve(t, one, nil)
 	s.begin(2)

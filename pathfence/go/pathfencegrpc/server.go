@@ -52,7 +52,7 @@ type server struct {
 //
 // A call of one request and one response has a permit from the first to the last. One with a stream has it while a message is
 // worked on: from its receipt until an answer or the headers are sent, or the next message is waited for. So streams that wait
-// take nothing from others. A handler that works before it receives anything does so without.
+// take nothing from others. For each message it waits for its turn, and may be refused, which ends it. A handler that works before it receives anything does so without.
 func Server(fence *pathfence.Fence, options ...ServerOption) []grpc.ServerOption {
 	s := &server{fence: fence}
 	for _, set := range options {
@@ -90,9 +90,8 @@ func (s *server) prepare(ctx context.Context, method string, known bool) *pathfe
 	})
 }
 
-// admit waits for a permit. The error is the call's status.
-func admit(ctx context.Context, serving *pathfence.Serving) error {
-	err := serving.Admit(ctx)
+// told is the call's status where it got no permit; nil: it did.
+func told(ctx context.Context, err error) error {
 	var refused *pathfence.RefusedError
 	switch {
 	case err == nil:
@@ -126,7 +125,7 @@ func (s *server) unary(ctx context.Context, request any, info *grpc.UnaryServerI
 		return next(ctx, request)
 	}
 	serving := s.prepare(ctx, info.FullMethod, true)
-	if err := admit(ctx, serving); err != nil {
+	if err := told(ctx, serving.Admit(ctx)); err != nil {
 		return nil, err
 	}
 	defer serving.Permit().Release(pathfence.Fail) // where it panics
@@ -205,12 +204,13 @@ func (s *stream) RecvMsg(m any) error {
 	switch {
 	case err != nil && err != io.EOF:
 	case s.begun:
-		s.serving.Permit().Working()
+		s.refused = told(s.ctx, s.serving.Permit().Ask(s.ctx))
 	default:
 		s.begun = true
-		if s.refused = admit(s.ctx, s.serving); s.refused != nil {
-			return s.refused
-		}
+		s.refused = told(s.ctx, s.serving.Admit(s.ctx))
+	}
+	if s.refused != nil {
+		return s.refused
 	}
 	return err
 }
