@@ -24,26 +24,38 @@ type answer struct {
 // Unwrap is for http.ResponseController.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// begin is called before the first byte of the response.
-func (a *answer) begin(status int) {
+// begin is called before the first byte of the response, and gives its status.
+func (a *answer) begin(status int) int {
 	if a.begun {
-		return
+		return status
+	}
+	reason := a.of.RefusedBelow()
+	if late := a.of.refusedLate(); late != "" && status >= 400 { // the handler takes it for a fault of the client's
+		reason, status = late, http.StatusServiceUnavailable
 	}
 	a.begun, a.status = true, status
 	// A refusal of a peer is passed on as such: no client is to try again.
-	if reason := a.of.RefusedBelow(); reason != "" && status >= 500 {
+	if reason != "" && status >= 500 {
 		a.Header().Set(wire.ShedHeader, reason)
 		a.Header().Set("retry-after", a.of.retryAfter())
 	}
 	if kind, _, _ := mime.ParseMediaType(a.Header().Get("content-type")); kind == "text/event-stream" && outcomeOf(status) == OK {
 		a.of.permit.Idle() // from now on it waits for events
 	}
+	return status
+}
+
+// goesOn ends a wait: what is left is to end the response, for which nobody is refused.
+func (a *answer) goesOn() {
+	if a.waits.end() {
+		a.of.permit.Resume()
+	}
 }
 
 // WriteHeader implements http.ResponseWriter.
 func (a *answer) WriteHeader(status int) {
 	if status >= 200 || status == http.StatusSwitchingProtocols { // else it is a hint, and the status is to come
-		a.begin(status)
+		status = a.begin(status)
 	}
 	a.ResponseWriter.WriteHeader(status)
 }
@@ -52,7 +64,7 @@ func (a *answer) WriteHeader(status int) {
 func (a *answer) Write(p []byte) (int, error) {
 	a.begin(http.StatusOK)
 	a.waits.begin()
-	defer a.waits.end()
+	defer a.goesOn()
 	return a.ResponseWriter.Write(p)
 }
 
@@ -60,7 +72,7 @@ func (a *answer) Write(p []byte) (int, error) {
 func (a *answer) WriteString(s string) (int, error) {
 	a.begin(http.StatusOK)
 	a.waits.begin()
-	defer a.waits.end()
+	defer a.goesOn()
 	return io.WriteString(a.ResponseWriter, s)
 }
 
@@ -73,7 +85,7 @@ func (a *answer) ReadFrom(src io.Reader) (int64, error) {
 	}
 	a.begin(http.StatusOK)
 	a.waits.begin()
-	defer a.waits.end()
+	defer a.goesOn()
 	return to.ReadFrom(src)
 }
 
@@ -93,7 +105,7 @@ func (a *answer) Flush() { _ = a.FlushError() }
 func (a *answer) FlushError() error {
 	a.begin(http.StatusOK)
 	a.waits.begin()
-	defer a.waits.end()
+	defer a.goesOn()
 	return http.NewResponseController(a.ResponseWriter).Flush()
 }
 

@@ -305,6 +305,77 @@ func TestClientsThatSendBitByBit(t *testing.T) {
 	s.answers("/fast", http.StatusOK)
 }
 
+// upload sends the headers of a request with a body of four bytes.
+func (s *service) upload() net.Conn {
+	s.t.Helper()
+	conn, err := net.Dial("tcp", s.Listener.Addr().String())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { conn.Close() })
+	io.WriteString(conn, "POST /upload HTTP/1.1\r\nhost: here\r\ncontent-length: 4\r\n\r\n")
+	return conn
+}
+
+// What a body that came late is for is yet to be done: it takes nothing from others, whatever hangs.
+func TestALateBodyWaitsForItsTurn(t *testing.T) {
+	const clients = 20
+	s := serve(t, pathfence.Config{Workers: 4, Target: time.Minute, Classes: []pathfence.Class{
+		{Name: "upload", Keys: []string{"POST:/upload"}}, {Name: "fast", Keys: []string{"GET:/fast"}},
+	}})
+	s.mux.HandleFunc("POST /upload", func(_ http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		<-s.gate
+	})
+	s.answers("/fast", http.StatusOK)
+	var conns []net.Conn
+	for range clients {
+		conns = append(conns, s.upload())
+	}
+	s.awaits("all wait for their bodies", func(now pathfence.State) bool { return now.Classes[0].Granted == clients && now.InFlight == 0 })
+	for _, conn := range conns {
+		io.WriteString(conn, "body")
+	}
+	s.awaits("all have their bodies", func(now pathfence.State) bool { return now.InFlight+now.Waiting == clients })
+	if now := s.fence.State(); now.InFlight > 3 {
+		t.Errorf("%d of 4 are in flight, want 3 at most", now.InFlight)
+	}
+	for range clients {
+		s.answers("/fast", http.StatusOK)
+	}
+}
+
+// It may be refused then, and that is what its client is told, whatever the handler makes of it.
+func TestALateBodyMayBeRefused(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		answer func(http.ResponseWriter)
+	}{
+		{"as the client's fault", func(w http.ResponseWriter) { http.Error(w, "no body", http.StatusBadRequest) }},
+		{"by nothing", func(http.ResponseWriter) {}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := serve(t, pathfence.Config{Workers: 1, Target: 100 * time.Millisecond})
+			s.mux.HandleFunc("POST /upload", func(w http.ResponseWriter, r *http.Request) {
+				if _, err := io.ReadAll(r.Body); err != nil {
+					c.answer(w)
+				}
+			})
+			conn := s.upload()
+			s.awaits("it waits for its body", func(now pathfence.State) bool { return len(now.Classes) > 0 && now.InFlight == 0 })
+			s.begin("/slow/", 1)
+			io.WriteString(conn, "body")
+			response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if shed := response.Header.Get("x-pf-shed"); response.StatusCode != http.StatusServiceUnavailable || shed == "" {
+				t.Errorf("it is answered with %d, and refused as %q; want 503, and a reason", response.StatusCode, shed)
+			}
+		})
+	}
+}
+
 // A handler may ask whether its client has gone as frameworks do.
 func TestAHandlerIsToldThatItsClientHasGone(t *testing.T) {
 	s := serve(t, pathfence.Config{Workers: 1, Target: time.Minute})

@@ -103,7 +103,28 @@ func (p *Permit) Ask(ctx context.Context) error {
 	if there {
 		return nil
 	}
-	return p.take(ctx)
+	return p.take(ctx, func() { p.resting = false })
+}
+
+// resumeInTurn ends a Pause as Ask takes a permit again. Where it is refused, the request goes on without one.
+func (p *Permit) resumeInTurn(ctx context.Context) error {
+	if p == nil {
+		return nil
+	}
+	end := func() { p.pauses = max(0, p.pauses-1) }
+	p.mu.Lock()
+	if p.pauses != 1 || p.resting || p.released {
+		end() // it is not to be held, or is already
+		p.mu.Unlock()
+		return nil
+	}
+	p.again = true
+	p.mu.Unlock()
+	err := p.take(ctx, end)
+	if err != nil {
+		p.change(Cancel, func() { end(); p.resting = true })
+	}
+	return err
 }
 
 // giveBack tells the core how the request ended.
@@ -141,18 +162,23 @@ func (p *Permit) acquire(ctx context.Context) error {
 	if again {
 		return errors.New("pathfence: a request is admitted once")
 	}
-	return p.take(ctx)
+	return p.take(ctx, func() { p.resting = false })
 }
 
-// take waits for a permit that is not held.
-func (p *Permit) take(ctx context.Context) error {
+// take waits for a permit that is not held, and then changes what kept it from being so.
+func (p *Permit) take(ctx context.Context, taken func()) error {
 	id, class, edges, err := p.fence.acquire(ctx, p.request, p.nests())
 	if err != nil {
 		return err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.id, p.class, p.edges, p.resting = id, class, edges, false
+	if p.id != 0 && p.held() { // another goroutine has taken it meanwhile
+		p.fence.with(func(now core.Time) []core.Event { return p.fence.core.Done(now, id, Cancel) })
+		return nil
+	}
+	p.id, p.class, p.edges = id, class, edges
+	taken()
 	if !p.held() {
 		p.giveBack(Cancel)
 	}

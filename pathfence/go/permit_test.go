@@ -10,6 +10,7 @@ import (
 	"time"
 
 	pathfence "temper.dev/temper/pathfence/go"
+	"temper.dev/temper/pathfence/go/internal/fencetest"
 )
 
 func TestPauses(t *testing.T) {
@@ -200,5 +201,41 @@ func TestACallerThatPausesIsInNobodysWay(t *testing.T) {
 			}
 			cancel()
 		}
+	}
+}
+
+// What waits for its turn is not needed any more where another goroutine has taken the permit.
+func TestAskWhileAnotherTakesIt(t *testing.T) {
+	fence, err := pathfence.New(pathfence.Config{Workers: 2, Target: time.Minute, Classes: []pathfence.Class{{Name: "a", Keys: []string{"a"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fence.Close()
+	acquire := func() *pathfence.Permit {
+		p, err := fence.Acquire(t.Context(), pathfence.Request{Key: "a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	it := acquire()
+	it.Idle()
+	others := []*pathfence.Permit{acquire(), acquire()}
+	asked := make(chan error)
+	go func() { asked <- it.Ask(t.Context()) }()
+	fencetest.Awaits(t, fence, "it waits", func(now pathfence.State) bool { return now.Waiting == 1 })
+	it.Working()
+	for _, other := range others {
+		other.Release(pathfence.OK)
+	}
+	if err := <-asked; err != nil {
+		t.Errorf("it gives %v, want none", err)
+	}
+	if got := fence.State().InFlight; got != 1 {
+		t.Errorf("%d permits are out, want 1", got)
+	}
+	it.Release(pathfence.OK)
+	if got := fence.State().InFlight; got != 0 {
+		t.Errorf("%d permits are out at the end, want 0", got)
 	}
 }

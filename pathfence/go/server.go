@@ -92,12 +92,17 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if errors.As(err, &refused) {
 			reason = refused.Reason
 		}
-		w.Header().Set(wire.ShedHeader, reason)
-		w.Header().Set("retry-after", s.retryAfter())
-		h.refuse(w, r, reason)
+		h.refused(w, r, s, reason)
 		return
 	}
 	h.serve(w, r, s)
+}
+
+// refused answers a request that got no permit.
+func (h *handler) refused(w http.ResponseWriter, r *http.Request, s *Serving, reason string) {
+	w.Header().Set(wire.ShedHeader, reason)
+	w.Header().Set("retry-after", s.retryAfter())
+	h.refuse(w, r, reason)
 }
 
 // header is the first value of one, or all of baggage.
@@ -200,7 +205,7 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request, s *Serving) {
 	a := &answer{ResponseWriter: w, of: s, status: http.StatusOK, waits: clientWaits{permit: s.permit}}
 	inner := r.WithContext(s.In(r.Context()))
 	if r.Body != nil && r.Body != http.NoBody {
-		inner.Body = &body{ReadCloser: r.Body, waits: clientWaits{permit: s.permit}}
+		inner.Body = &body{ReadCloser: r.Body, ctx: r.Context(), of: s, waits: clientWaits{permit: s.permit}}
 	}
 	completed := false
 	defer func() {
@@ -217,6 +222,9 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request, s *Serving) {
 	}()
 	h.next.ServeHTTP(a, inner)
 	completed = true
+	if reason := s.refusedLate(); reason != "" && !a.begun {
+		h.refused(w, r, s, reason)
+	}
 }
 
 // outcomeOf is what a status says. Redirects, and faults of the client, are hardly work.

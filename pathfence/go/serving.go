@@ -30,6 +30,7 @@ type Serving struct {
 	since   time.Time // when it came: its wait for a permit is time that it has used
 	caller  *Serving  // the request of this process that waits for it; nil: none
 
+	late  atomic.Pointer[string] // why it was refused when its body had come; nil: it was not
 	below atomic.Pointer[string] // why the peer that answered last refused; nil: it did not
 }
 

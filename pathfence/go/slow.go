@@ -1,6 +1,8 @@
 package pathfence
 
 import (
+	"context"
+	"errors"
 	"io"
 	"time"
 )
@@ -37,25 +39,59 @@ func (c *clientWaits) begin() {
 	})
 }
 
-func (c *clientWaits) end() {
+// end says whether the wait has paused the permit.
+func (c *clientWaits) end() (paused bool) {
 	if took := time.Since(c.began); took > briefly {
 		c.waited += took
 	}
-	if !c.timer.Stop() {
-		<-c.paused
-		c.permit.Resume()
+	if c.timer.Stop() {
+		return false
 	}
+	<-c.paused
+	return true
 }
 
-// body is a request's, which its client may send slowly.
+// body is a request's, which its client may send slowly. What comes late waits for its turn as a request does that comes then: the
+// work is yet to be done.
 type body struct {
 	io.ReadCloser
-	waits clientWaits
+	ctx     context.Context
+	of      *Serving
+	waits   clientWaits
+	refused error
 }
 
 // Read implements io.Reader.
-func (b *body) Read(p []byte) (int, error) {
+func (b *body) Read(p []byte) (n int, err error) {
+	if b.refused != nil {
+		return 0, b.refused
+	}
 	b.waits.begin()
-	defer b.waits.end()
+	defer func() {
+		if b.waits.end() {
+			b.refused = b.of.resumeInTurn(b.ctx)
+		}
+		if b.refused != nil {
+			err = b.refused // also where it is the end: nobody is to work for it
+		}
+	}()
 	return b.ReadCloser.Read(p)
+}
+
+// resumeInTurn notes where the request is refused after all.
+func (s *Serving) resumeInTurn(ctx context.Context) error {
+	err := s.permit.resumeInTurn(ctx)
+	var refused *RefusedError
+	if errors.As(err, &refused) {
+		s.late.Store(&refused.Reason)
+	}
+	return err
+}
+
+// refusedLate is why the request was refused when its body had come; "": it was not.
+func (s *Serving) refusedLate() string {
+	if reason := s.late.Load(); reason != nil {
+		return *reason
+	}
+	return ""
 }
