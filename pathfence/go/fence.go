@@ -127,8 +127,9 @@ func (f *Fence) permit(r Request, caller *Serving) *Permit {
 	return &Permit{fence: f, request: r, parent: caller.permitOf(f), resting: true}
 }
 
-// acquire waits for a permit, and gives what the core knows it as, its class, and that class's edges.
-func (f *Fence) acquire(ctx context.Context, r Request, parent int64) (id int64, class string, edges *core.Edges, err error) {
+// acquire waits for a permit, and gives what the core knows it as, its class, and that class's edges. again is one of a request that
+// had one: OnDecision was told that it is granted.
+func (f *Fence) acquire(ctx context.Context, r Request, parent int64, again bool) (id int64, class string, edges *core.Edges, err error) {
 	if ctx.Err() != nil {
 		return 0, "", nil, ended(ctx) // nobody waits for what it would do
 	}
@@ -145,6 +146,9 @@ func (f *Fence) acquire(ctx context.Context, r Request, parent int64) (id int64,
 	if decision.Do != "grant" {
 		f.tellDecision(decision.Class, decision.Reason, began)
 		return 0, "", nil, &RefusedError{decision.Reason}
+	}
+	if again {
+		return id, decision.Class, edges, nil
 	}
 	told := false
 	defer func() {

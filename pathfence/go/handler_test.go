@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -320,7 +321,12 @@ func (s *service) upload() net.Conn {
 // What a body that came late is for is yet to be done: it takes nothing from others, whatever hangs.
 func TestALateBodyWaitsForItsTurn(t *testing.T) {
 	const clients = 20
-	s := serve(t, pathfence.Config{Workers: 4, Target: time.Minute, Classes: []pathfence.Class{
+	var uploads atomic.Int64 // of which OnDecision is told
+	s := serve(t, pathfence.Config{Workers: 4, Target: time.Minute, OnDecision: func(d pathfence.Decision) {
+		if d.Class == "upload" && d.Outcome == pathfence.Granted {
+			uploads.Add(1)
+		}
+	}, Classes: []pathfence.Class{
 		{Name: "upload", Keys: []string{"POST:/upload"}}, {Name: "fast", Keys: []string{"GET:/fast"}},
 	}})
 	s.mux.HandleFunc("POST /upload", func(_ http.ResponseWriter, r *http.Request) {
@@ -339,6 +345,9 @@ func TestALateBodyWaitsForItsTurn(t *testing.T) {
 	s.awaits("all have their bodies", func(now pathfence.State) bool { return now.InFlight+now.Waiting == clients })
 	if now := s.fence.State(); now.InFlight > 3 {
 		t.Errorf("%d of 4 are in flight, want 3 at most", now.InFlight)
+	}
+	if got := uploads.Load(); got != clients {
+		t.Errorf("OnDecision is told of %d uploads that are granted, want %d: each once", got, clients)
 	}
 	for range clients {
 		s.answers("/fast", http.StatusOK)

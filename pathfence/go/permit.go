@@ -167,7 +167,10 @@ func (p *Permit) acquire(ctx context.Context) error {
 
 // take waits for a permit that is not held, and then changes what kept it from being so.
 func (p *Permit) take(ctx context.Context, taken func()) error {
-	id, class, edges, err := p.fence.acquire(ctx, p.request, p.nests())
+	p.mu.Lock()
+	again := p.again
+	p.mu.Unlock()
+	id, class, edges, err := p.fence.acquire(ctx, p.request, p.nests(), again)
 	if err != nil {
 		return err
 	}
